@@ -1,11 +1,16 @@
 -- name: pace
--- description: Guests on the books per travel month when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
+-- description: Guests on the books per travel month, per month and product, or of all months together per product and channel, when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month+2: The last travel month is the one of this day.
+-- parameter: by: text: month: What a row is of: month, product or channel.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
-  travel_month,
+  case when cast($by as text) <> 'channel' then travel_month end as travel_month,
+  case when cast($by as text) <> 'month' then product_key end as product_key,
+  case when cast($by as text) <> 'month' then product_name end as product_name,
+  case when cast($by as text) = 'channel' then connection_id end as connection_id,
+  case when cast($by as text) = 'channel' then channel_name end as channel_name,
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
@@ -26,5 +31,5 @@ from marts.agg_pickup
 where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
-group by travel_month
-order by travel_month
+group by 1, 2, 3, 4, 5
+order by 1, sum(pax) desc nulls last, 3, 2, 5, 4

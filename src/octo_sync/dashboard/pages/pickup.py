@@ -40,7 +40,7 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     only: dict[str, Any] = {"product": filters.product, "channel": filters.channel}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
-    guests = source.rows("pace", **asked)
+    guests = source.rows("pace", **asked, by="month")
     undated = source.rows("revenue_undated", **only, currency=None)
     return View(
         "Pick-up",
@@ -160,7 +160,7 @@ def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _
                 first, last = year_earlier(first), month_end(year_earlier(month_start(last)))
                 by = by if final else year_earlier(by)
             since = {"since": by - last_days * DAY} if last_days else {}
-            return bookings_page({**chosen, **row}, "books", first, last, by=by, **since)
+            return bookings_page({**row, **chosen}, "books", first, last, by=by, **since)
 
         return of
 
@@ -218,7 +218,7 @@ def _products(source: Source, asked: dict[str, Any], today: date) -> Table:
     first = month_start(today) if asked["first"] < today <= asked["last"] else asked["first"]
     return listed(
         "Guests on the books by month of travel and product",
-        source.rows("pace_products", **{**asked, "first": first}),
+        source.rows("pace", **{**asked, "first": first}, by="product"),
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
         *_on_books("number", "pax", _behind(asked)),
@@ -237,7 +237,7 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
     first, last = (month_days(known[0])[0], month_days(known[-1])[1]) if known else (asked["first"], asked["last"])
     return listed(
         f"Guests on the books by product and channel, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}",
-        source.rows("pace_parts", **{**asked, "first": first, "last": last}),
+        source.rows("pace", **{**asked, "first": first, "last": last}, by="channel"),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
         *_on_books("number", "pax", _behind({}, (month_start(first), month_end(last)))),
