@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from tests.dashboard.test_pages import A_YEAR_LATER, ask, plain, table, tiles
-from tests.dashboard.test_today import links
+from tests.dashboard.test_today import NOW, links
 
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.flows import wording
@@ -283,3 +283,14 @@ async def test_the_day_at_whose_end_they_were_on_the_books_is_one_click_and_so_i
     earlier = week.replace("19&since=2026-11-12", "12&since=2026-11-05")
     assert earlier in html.unescape(page), "the same span a week earlier"
     assert page.count('aria-current="true">yesterday') == page.count('aria-current="true">7 days before') == 1
+
+
+async def test_all_that_are_on_hold_are_listed_whenever_they_travel(shown, published):
+    ((count, latest),) = ask(
+        published,
+        "select count(*), max(travel_date) from marts.fct_bookings where travel_date >= '2026-11-20' and (status = 'PENDING' "
+        f"or (status = 'ON_HOLD' and coalesce(utc_expires_at > timestamptz '{NOW.isoformat()}', true)))",
+    )
+    assert count
+    assert latest > NOW.date() + dt.timedelta(days=7)
+    assert len(table(await shown().text("/bookings?kind=held"), "Bookings")) == count

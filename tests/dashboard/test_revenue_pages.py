@@ -1,5 +1,7 @@
 """The pages Channels, Revenue and Occupancy: shares, margins, revenue per guest and seat, hours of the week."""
 
+import datetime as dt
+
 import pytest
 from tests.dashboard.test_pages import ask, charts, plain, table, tiles
 from tests.dashboard.test_today import links
@@ -169,7 +171,7 @@ async def test_sold_out_and_nearly_full_departures_lead_to_their_pages(shown, pu
     assert rows[0][1] in plain(await dashboard.text(f"/{address}"))
 
 
-async def test_what_has_left_or_is_sold_no_more_is_weak_no_more(shown, variant):
+async def test_what_has_left_is_weak_no_more_and_what_is_sold_no_more_says_so(shown, variant):
     folder = variant(
         "empty-boats",
         "update core.availability set status = 'AVAILABLE', vacancies = capacity where local_date = '2026-11-20'",
@@ -185,7 +187,19 @@ async def test_what_has_left_or_is_sold_no_more_is_weak_no_more(shown, variant):
         "where d.is_followed and d.travel_date = '2026-11-20' and d.fill_rate < 0.2 and not d.is_closed",
     )
     page = await shown(folder).text("/occupancy?first=2026-11-20&last=2026-11-20")
-    rows = table(page, "Departures that are open and less than 20 % full")
-    assert len(rows) == weak - left - ended
+    rows = table(page, "Departures that are not closed and less than 20 % full")
+    assert len(rows) == weak - left
+    assert sum(row[-1].startswith("sale ended ") for row in rows) == ended
     assert min(left, ended) > 0
     assert tiles(page)["weak"][0] == str(len(rows))
+
+
+@pytest.mark.parametrize("page", ["revenue", "channels", "bookings"])
+async def test_days_of_travel_that_nobody_asked_for_are_not_taken_for_days_without_bookings(shown, published, page):
+    ((until,),) = ask(published, "select min(bookings_to) from marts.dim_channel")
+    said = f"Travel after {wording.day(until)} is not known: it was not asked for."
+    dashboard = shown()
+    assert said in await dashboard.text(
+        f"/{page}?first={until + dt.timedelta(days=3)}&last={until + dt.timedelta(days=40)}"
+    )
+    assert said not in await dashboard.text(f"/{page}?first=2026-10-01&last=2026-10-31")

@@ -5,7 +5,7 @@ import io
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from tests.dashboard.test_pages import ON_SALE, ask, table, tiles
+from tests.dashboard.test_pages import ask, table, tiles
 from tests.dashboard.test_today import links
 
 MONTHS = "first=2026-10-01&last=2026-12-31"
@@ -70,7 +70,7 @@ async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, mo
     page = await dashboard.text("/occupancy?first=2026-11-21&last=2026-12-10")
     of = "from marts.fct_departures where is_followed and travel_date between '2026-11-21' and '2026-12-10'"
     for which, where in (
-        ("open and less than 20 % full", f"fill_rate < 0.2 and not is_closed and {ON_SALE}"),
+        ("not closed and less than 20 % full", "fill_rate < 0.2 and not is_closed"),
         ("sold out or at least 90 % full", "(is_sold_out or (fill_rate >= 0.9 and not is_closed))"),
     ):
         ((count,),) = ask(published, f"select count(*) {of} and {where}")
@@ -86,10 +86,10 @@ async def test_weak_is_what_the_reader_says(shown, published, below):
     ((count,),) = ask(
         published,
         "select count(*) from marts.fct_departures where is_followed and travel_date between '2026-11-21' and '2026-12-10' "
-        f"and 1.0 * taken / nullif(capacity, 0) < {below} / 100.0 and not is_closed and not is_sold_out and {ON_SALE}",
+        f"and 1.0 * taken / nullif(capacity, 0) < {below} / 100.0 and not is_closed and not is_sold_out",
     )
-    assert tiles(page)["weak"] == (f"{count:,}", f"open and less than {below} % full")
-    assert len(table(page, f"Departures that are open and less than {below} % full")) == min(count, 200) > 0
+    assert tiles(page)["weak"] == (f"{count:,}", f"not closed and less than {below} % full")
+    assert len(table(page, f"Departures that are not closed and less than {below} % full")) == min(count, 200) > 0
 
 
 async def test_a_limit_that_is_not_offered_is_refused(shown):

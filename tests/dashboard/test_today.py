@@ -160,7 +160,7 @@ async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
     for state in ("Sold out", "Weak"):
         shares = [row[5] for row in table(page, f"{state} departures of today and the next seven days")]
         assert shares
-        assert all((share == "100 %") is (state == "Sold out") for share in shares)
+        assert all((share == "100.0 %") is (state == "Sold out") for share in shares)
     for address in {*links(page, r"booking\?")[:3], *links(page, r"departure\?")[-3:]}:
         answer = await dashboard.get(f"/{address}")
         assert answer.status_code == 200
@@ -357,7 +357,7 @@ async def test_a_departure_says_how_full_it_is_since_when_it_is_sold_out_and_wha
     )
     folder = variant(
         "full",
-        "update core.availability set capacity = 40, vacancies = 2, status = 'LIMITED'",
+        "update core.availability set capacity = 40, vacancies = 2, status = 'LIMITED', utc_cutoff_at = null",
         f"update core.availability set vacancies = 0, status = 'SOLD_OUT' where {of}",
         "update core.bookings set status = 'CANCELLED' where booking_uuid = (select max(booking_uuid) from core.bookings "
         f"where status = 'CONFIRMED' and {of})",
@@ -385,6 +385,28 @@ async def test_a_departure_says_how_full_it_is_since_when_it_is_sold_out_and_wha
     assert sold > 0 < cancelled
     page = await shown(folder).text(f"/departure?{urlencode(dict(zip(('key', 'day'), open_, strict=True)))}")
     assert "State limited Places 38 of 40 taken, 2 free Time zone" in " ".join(plain(page).split())
+
+
+@pytest.mark.parametrize("state", ["departed", "sale ended"])
+async def test_a_departure_is_not_free_when_it_has_left_or_is_sold_no_more(shown, variant, state):
+    """As on Today: whoever stands at the desk must not sell a place of it."""
+    folder = variant("lately", "update core.availability set capacity = 40, vacancies = 2, status = 'LIMITED'")
+    now = "timestamptz '2026-11-20 13:00:00+00'"
+    which = {
+        "departed": f"d.utc_start_at <= {now} and hour(d.local_start_at) > 0 and d.travel_date = '2026-11-20'",
+        "sale ended": f"d.utc_start_at > {now} and utc_cutoff_at <= {now} and hour(d.local_start_at) > 0",
+    }[state]
+    ((key, day, until),) = ask(
+        folder,
+        "select departure_key, d.travel_date, strftime(utc_cutoff_at at time zone d.time_zone, '%H:%M') "
+        "from marts.fct_departures d join core.availability a using (connection_id, product_id, option_id, availability_id) "
+        f"where {which} order by 1 limit 1",
+    )
+    page = await shown(folder).text(f"/departure?{urlencode({'key': key, 'day': day})}")
+    said = " ".join(plain(page).split())
+    assert re.search(
+        rf"State {state}{f' .*{until}' if state == 'sale ended' else ''} Places 38 of 40 taken Time zone", said
+    )
 
 
 async def test_an_open_difference_leads_to_its_booking(shown, variant, published):

@@ -389,15 +389,19 @@ def test_a_booking_that_was_cancelled_since_is_so_though_it_is_read_for_the_firs
 
 def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
     wanted = {
-        "|".join(d["slot"]): ("sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"])
+        "|".join(d["slot"]): (
+            "sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"], d["utc_cutoff"] > NOW,
+        )
         for d in world.now.departures
         if 0 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
         and (d["utc_start"] > NOW or d["start"].time() == dt.time())
-        and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2 and d["utc_cutoff"] > NOW))
-    }
+        and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2))
+    }  # fmt: skip
     found = rows(engine, "today_ahead", now=NOW)
-    assert {row["slot_key"]: (row["state"], row["taken"], row["our_pax"]) for row in found} == wanted
-    assert {state for state, *_ in wanted.values()} == {"sold out", "weak"}
+    assert {
+        row["slot_key"]: (row["state"], row["taken"], row["our_pax"], row["sold_until"] is None) for row in found
+    } == wanted
+    assert {(state, on_sale) for state, _, _, on_sale in wanted.values()} >= {("weak", True), ("weak", False)}
     of_today = [d for d in world.now.departures if days_ahead(world.now, d["product"], d["travel_date"]) == 0]
     assert {"|".join(d["slot"]) in wanted for d in of_today} == {False, True}
     starts = [row["local_start_at"] for row in found]
@@ -469,7 +473,7 @@ def test_a_departure_has_all_its_bookings(engine, world):
         alive = [b for b in truth.bookings if key_of(b) == key and (b["sold"] or is_held(b))]
         for is_sold in (True, False):
             assert guests.get(is_sold) == by_type(truth, [b for b in alive if b["sold"] is is_sold])
-        about = rows(engine, "departure", key=key, day=day)
+        about = rows(engine, "departure", key=key, day=day, now=NOW)
         wanted = [offered[key]] if key in offered else []
         names = ("vacancies", "status", "capacity", "taken")
         assert [[row[name] for name in names] for row in about] == [[d[name] for name in names] for d in wanted]
@@ -510,11 +514,11 @@ def test_a_departure_that_sold_out_once_says_since_when(engine, world):
     of = f"product_id = '{product}' and option_id = '{option}' and availability_id = '{availability}'"
     kept = engine.query(f"select connection_id, status, valid_from_utc from core.availability_history where {of}").rows
     ((first,),) = engine.query(f"select min(first_seen_at_utc) from core.availability where {of}").rows
-    (row,) = rows(engine, "departure", key=key, day=day)
+    (row,) = rows(engine, "departure", key=key, day=day, now=NOW)
     since = min((at for _, status, at in kept if status == "SOLD_OUT"), default=first)
     assert (row["sold_out_at_utc"], row["was_on_sale"]) == (since, any(s != "SOLD_OUT" for _, s, _ in kept))
     other = next(d for d in world.now.departures if d["status"] == "AVAILABLE" and d["travel_date"] > NOW.date())
-    (row,) = rows(engine, "departure", key="|".join(other["slot"]), day=other["travel_date"])
+    (row,) = rows(engine, "departure", key="|".join(other["slot"]), day=other["travel_date"], now=NOW)
     assert row["sold_out_at_utc"] is None
 
 
@@ -614,7 +618,16 @@ def test_what_comparisons_found_of_a_booking_is_open_accepted_or_settled(engine,
         found = rows(engine, "booking_differences", connection=b["connection"], booking=b["booking_uuid"])
         other = rows(engine, "booking_differences", connection=b["connection"], booking="another")
     assert [row["state"] for row in found] == ["open", "no longer found", "accepted"]
-    assert {row["delta_amount"] for row in found} == {Decimal(2)}
+    assert {row["amount"] for row in found} == {Decimal(2)}
+    sold = next(b for b in world.now.bookings if b["sold"] and b["retail"])
+    only_here = (
+        "insert into ops.recon_results (recon_name, recon_key, bucket, field, code, connection_id, booking_uuid, currency, "
+        f"reason, first_seen_at_utc, last_seen_at_utc) values ('ledger', 'k', 'mismatched', 'status', 'cancelled_there', "
+        f"'{sold['connection']}', '{sold['booking_uuid']}', '{sold['currency']}', '', {seen}, {seen})"
+    )
+    with planted(engine, only_here, "delete from ops.recon_results"):
+        (row,) = rows(engine, "booking_differences", connection=sold["connection"], booking=sold["booking_uuid"])
+    assert row["amount"] == -sold["retail"], "as on the page Reconcile"
     assert other == []
 
 

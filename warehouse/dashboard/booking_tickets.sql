@@ -10,6 +10,7 @@ select
   i.supplier_reference,
   i.reseller_reference,
   i.utc_redeemed_at,
+  b.time_zone,
   coalesce(i.pax_count, u.pax_count) as pax_count,
   i.currency,
   i.retail_amount,

@@ -21,6 +21,7 @@ select
   local_start_at,
   departure_key as slot_key,
   utc_expires_at,
+  time_zone,
   booking_date,
   cancelled_date,
   notice_days,

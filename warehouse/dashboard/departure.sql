@@ -2,14 +2,19 @@
 -- description: One departure as the service offers it, and since when this copy knows it sold out. No row where it is not known.
 -- parameter: key: text: none: Its departure_key.
 -- parameter: day: date: today: Its day of travel.
+-- parameter: now: instant: now: What time it is.
 select
   d.product_name,
   d.option_name,
   d.travel_date,
   d.local_start_at,
   a.local_end_at,
+  d.utc_start_at,
   d.time_zone,
   d.status,
+  -- One far off is on no calendar.
+  case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
+    then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
   d.vacancies,
   d.capacity,
   d.taken,

@@ -84,6 +84,7 @@ select
   b.product_name,
   b.option_name,
   b.local_start_at,
+  b.time_zone,
   b.status,
   b.is_sold,
   b.pax_count,

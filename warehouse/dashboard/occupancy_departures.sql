@@ -1,5 +1,5 @@
 -- name: occupancy_departures
--- description: Departures of a time that are closed, sold out, or open and at least 90 % or less full than a limit, by time of start. One that has left, or is sold no more, is not weak; on days that are over it is.
+-- description: Departures of a time that are closed, sold out, or open and at least 90 % or less full than a limit, by time of start. One that has left is not weak; on days that are over it is.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
@@ -18,6 +18,10 @@ found as (
     case
       when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly' else 'weak'
     end as state,
+    d.status,
+    case when d.travel_date >= cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
+      and a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and moment
+      then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
     d.taken,
     d.capacity,
     d.fill_rate,
@@ -32,10 +36,7 @@ found as (
     and (cast($product as text) is null or d.product_key = cast($product as text))
     and (d.is_closed or d.is_sold_out or d.fill_rate >= 0.9 or (d.taken * 100 < cast($below as bigint) * d.capacity and (
       d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
-      or (
-        (d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00')
-        and coalesce(a.utc_cutoff_at not between timestamptz '1970-01-01 00:00:00+00' and moment, true)
-      )
+      or d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00'
     )))
 ),
 listed as (

@@ -1,5 +1,5 @@
 -- name: today_ahead
--- description: Departures of the rest of today at the venue, and of the seven days after, that are sold out, or open with a known capacity, less than 20 % full and still on sale.
+-- description: Departures of the rest of today at the venue, and of the seven days after, that are sold out, or not closed, of a known capacity and less than 20 % full; also those that are sold no more.
 -- parameter: now: instant: now: What time it is.
 -- parameter: product: text: : One product alone (product_key); null: all.
 select
@@ -9,6 +9,10 @@ select
   d.product_name,
   d.option_name,
   case when d.is_sold_out then 'sold out' else 'weak' end as state,
+  d.status,
+  -- One far off is on no calendar.
+  case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
+    then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
   d.taken,
   d.capacity,
   d.fill_rate,
@@ -17,12 +21,11 @@ from marts.fct_departures d
 left join core.availability a
   on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
   and a.availability_id = d.availability_id
-  and a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
 where d.is_followed
   and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 9
   and d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) between 0 and 7
   -- What has no time of its own is there until the day is over.
   and coalesce(d.utc_start_at > cast($now as timestamptz) or d.local_start_at = d.travel_date, true)
   and (cast($product as text) is null or d.product_key = cast($product as text))
-  and (d.is_sold_out or (d.fill_rate < 0.2 and not d.is_closed and a.utc_cutoff_at is null))
+  and (d.is_sold_out or (d.fill_rate < 0.2 and not d.is_closed))
 order by d.local_start_at, d.product_name, d.option_name, d.departure_key

@@ -169,7 +169,7 @@ def load(directory: Path, days: int, base_url: str) -> "Pipeline":
             **{f"connections.{name}.base_url": base_url for name in ("website", "citytrips", "hotels")},
             "webhooks.url": f"http://127.0.0.1:{port}",
             "webhooks.bind": f"127.0.0.1:{port}",
-            "sync.confirm_after": ["0.2s", "0.5s"],
+            "sync.confirm_after": ["0.1s", "0.3s"],
             "publish.enabled": False,
         },
     )
@@ -188,7 +188,7 @@ def pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told, Mapping[s
         told = await be_told(loaded, control)
         async with open_project(loaded, command="demo") as project:
             result.published, state = await asyncio.gather(
-                asyncio.to_thread(mirror_and_publish, project.ports), asyncio.to_thread(ask, f"{control}/state")
+                asyncio.to_thread(mirror_and_publish, project.ports), asyncio.to_thread(_state, loaded, control)
             )
         return result, told, state
 
@@ -203,22 +203,26 @@ async def _subscribe(ports: "Ports") -> None:
             close_gap(ports, name, endpoint.endpoint)
 
 
-def prove(loaded: "Pipeline", control: str, state: "Mapping[str, Any]") -> "Proof":
-    """The copy against the sandbox's own state."""
-    today = date.fromisoformat(state["today"])
-    ahead = loaded.horizons.availability
-    slots: list[Any] = []
+def _state(loaded: "Pipeline", control: str) -> "Mapping[str, Any]":
+    """The sandbox's state, and its departures as each connection is to have them."""
+    state: dict[str, Any] = ask(f"{control}/state")
+    state["slots"] = []
     for product in state["products"]:
-        window = ahead.window(today_at(product["time_zone"]))
+        window = loaded.horizons.availability.window(today_at(product["time_zone"]))
         where = f"product_id={product['id']}&from={window.start}&to={window.end}"
         shown = ask(f"{control}/state/availability?{where}")["slots"]
         for connection in loaded.connections:
             keeps = loaded.products.get(connection.name)
-            slots += shown if keeps is None or keeps.keeps(product["id"]) else []
+            state["slots"] += shown if keeps is None or keeps.keeps(product["id"]) else []
+    return state
+
+
+def prove(loaded: "Pipeline", state: "Mapping[str, Any]") -> "Proof":
+    """The copy against the sandbox's own state."""
     service = demo.of_state(
         state,
-        slots,
-        today=today,
+        state["slots"],
+        today=date.fromisoformat(state["today"]),
         bookings=loaded.horizons.bookings,
         language_count=len(loaded.connections[0].languages),
         connections=len(loaded.connections),

@@ -54,7 +54,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
             )
         loaded = acts.load(directory, days, base_url)
         result, told, state = acts.pull(loaded, control)
-        proof = acts.prove(loaded, control, state)
+    proof = acts.prove(loaded, state)
     compared = acts.reconcile(loaded, state)
     report = acts.show(loaded)
     well = result.status == "ok" and result.published is not None and not result.published.failed

@@ -38,17 +38,17 @@ class Compared:
         return self._open[month] if self.last(month) else None
 
     def column(self, name: str) -> Column:
-        """The same of the month that a row has under a name; nothing where it has none."""
+        """The same of the month that a row has under a name."""
 
         def told(row: dict[str, Any]) -> int | str:
-            found = self.open(row[name]) if row[name] else ""
+            found = self.open(row[name])
             return "not compared" if found is None else found
 
         return Column(
             "Open differences",
             "number",
             told,
-            href=lambda row: _days("reconcile?", row[name]) if row[name] and self.last(row[name]) else "",
+            href=lambda row: _days("reconcile?", row[name]) if self.last(row[name]) else "",
         )
 
 
@@ -92,11 +92,6 @@ def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
 def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Table]:
     """Closed months, whatever months the page shows; and, where there are any, what changed in them."""
     figures, changes = source.rows("finance_closed", **asked), source.rows("finance_adjustments", **asked)
-    # A difference is of a month, not of a channel: it stands once.
-    firsts = {row["period"]: number for number, row in reversed(list(enumerate(figures)))}
-    figures = [
-        {**row, "of_the_month": row["period"] if firsts[row["period"]] == n else None} for n, row in enumerate(figures)
-    ]
     months = listed(
         "Closed months of travel: figures then, adjustments, figures now",
         figures,
@@ -111,12 +106,17 @@ def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Ta
         Column("Retail adjustment", "money", "retail_adjustment"),
         Column("Retail now", "money", "retail_now", none="unknown"),
         Column("Adjustments", "number", "adjustments"),
-        compared.column("of_the_month"),
         empty="No month is closed.",
         most=_ROWS,
     )
+    tables = [months]
+    if figures and not any(asked.values()):
+        # A difference is of a month, not of a channel.
+        periods = [{"period": period} for period in dict.fromkeys(row["period"] for row in figures)]
+        month = Column("Travel month", "month", "period")
+        tables.append(listed("Open differences of closed months", periods, month, compared.column("period")))
     if not changes:
-        return [months]
+        return tables
     adjustments = listed(
         "Adjustments of closed months, the latest first",
         changes,
@@ -129,4 +129,4 @@ def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Ta
         Column("Seen", "instant", "changed_at_utc", none="unknown"),
         most=_ROWS,
     )
-    return [months, adjustments]
+    return [*tables, adjustments]

@@ -1,11 +1,12 @@
 """What pages say of a booking and a departure in a row, and the addresses of their own pages."""
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import MAXYEAR, MINYEAR, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.flows import wording
+from octo_sync.model import zone_of
 
 _FIELDS = {
     "status": "status",
@@ -97,6 +98,39 @@ def free_text(status: str | None, vacancies: int | None, capacity: int | None) -
     if vacancies is None:
         return "not limited" if status == "FREESALE" else wording.UNKNOWN
     return f"{vacancies:,}" + (f" of {capacity:,}" if capacity is not None else "")
+
+
+def has_left(row: Mapping[str, Any], now: datetime) -> bool:
+    """Whether a departure has started; what has no time of its own is there all day."""
+    at, start = row["local_start_at"], row["utc_start_at"]
+    return bool(start and at and at.time() != at.min.time() and start <= now)
+
+
+def ended_text(row: Mapping[str, Any]) -> str:
+    """`sale ended Thu 26 Nov, 19:30` of a departure that is sold no more; '' of any other, also sold out or closed."""
+    at = row["sold_until"]
+    if not at or row["status"] in ("SOLD_OUT", "CLOSED"):
+        return ""
+    day = "" if at.date() == row["travel_date"] else f"{wording.short_day(at)}, "
+    return f"sale ended {day}{at:%H:%M}"
+
+
+def full_text(row: Mapping[str, Any]) -> str | None:
+    """How full a departure is, with a decimal: beside a limit, 19.6 % is not 20."""
+    return None if row["fill_rate"] is None else f"{100 * row['fill_rate']:.1f} %"
+
+
+def venue_time(name: str) -> Callable[[Mapping[str, Any]], str | None]:
+    """An instant of a row by the clock at its venue; of a row without a zone, in UTC, which it says."""
+
+    def told(row: Mapping[str, Any]) -> str | None:
+        moment, zone = row[name], zone_of(row["time_zone"] or "")
+        # At the ends of the calendar no other clock can be told.
+        if moment is None or zone is None or not MINYEAR < moment.year < MAXYEAR:
+            return f"{wording.instant(moment)} UTC" if moment else None
+        return wording.instant(moment.astimezone(zone).replace(tzinfo=None))
+
+    return told
 
 
 def fields_text(changed: str | None, *, but: str = "") -> str:

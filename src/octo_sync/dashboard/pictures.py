@@ -40,6 +40,17 @@ def in_part(first: date, known_from: date | None) -> str:
     return f" Data before {wording.day(known_from)} is incomplete." if known_from and first < known_from else ""
 
 
+def beyond(source: Source, last: date, channel: str | None) -> str:
+    """The sentence for a time that ends after the last day of travel that was asked for; '' for any other."""
+    asked = [row["bookings_to"] for row in source.rows("channels") if channel in (None, row["connection_id"])]
+    known_to = min(filter(None, asked), default=None)
+    return (
+        f" Travel after {wording.day(known_to)} is not known: it was not asked for."
+        if known_to and last > known_to
+        else ""
+    )
+
+
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     """Bookings made per day, stacked by channel."""
     rows = source.rows("bookings_by_channel", first=first, last=last)

@@ -1,10 +1,9 @@
 """A booking: all that the copy knows of one, by its uuid or a reference. No name of a person is in the copy."""
 
 from collections.abc import Mapping, Sequence
-from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any
 
-from octo_sync.dashboard.differences import decided
+from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import (
     booking_page,
     booking_text,
@@ -14,6 +13,7 @@ from octo_sync.dashboard.links import (
     start_text,
     status_text,
     travel_text,
+    venue_time,
 )
 from octo_sync.dashboard.pages.reconcile import value_text
 from octo_sync.dashboard.source import Source
@@ -21,7 +21,6 @@ from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, S
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import BUCKETS
-from octo_sync.model import zone_of
 
 _Row = Mapping[str, Any]
 _LEAD = "Find a booking by its uuid, its id, the supplier's or reseller's reference, or the code of a ticket."
@@ -60,7 +59,7 @@ def build(source: Source, filters: Filters) -> View:
             *_notifications(source, asked),
             Section(
                 "Differences",
-                [_differences(decided(source, source.rows("booking_differences", **asked))[0])],
+                [_differences(source, decided(source, source.rows("booking_differences", **asked))[0])],
                 id="differences",
             ),
         ],
@@ -88,15 +87,10 @@ def _several(found: Sequence[_Row]) -> Section:
 
 
 def _facts(row: _Row) -> list[tuple[str, object]]:
-    zone = zone_of(row["time_zone"] or "")
-
-    def at(name: str) -> str:
+    def at(name: str) -> str | None:
         """By the venue's clock, which is named, where its zone is known."""
-        moment: datetime | None = row[name]
-        # At the ends of the calendar no other clock can be told.
-        if moment is None or zone is None or not MINYEAR < moment.year < MAXYEAR:
-            return wording.instant(moment) if moment else ""
-        return f"{wording.instant(moment.astimezone(zone).replace(tzinfo=None))} {zone.key}"
+        told = venue_time(name)(row)
+        return told if not told or told.endswith(" UTC") else f"{told} {row['time_zone']}"
 
     def amount(name: str) -> str:
         return wording.money_text(row[name], row["currency"])
@@ -148,7 +142,7 @@ def _tickets(rows: Sequence[_Row]) -> Item:
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Price", "money", "retail_amount"),
         Column("Net price", "money", "net_amount"),
-        Column("Used", "instant", "utc_redeemed_at"),
+        Column("Used", "text", venue_time("utc_redeemed_at")),
         Column("Code", "text", "supplier_reference"),
         Column("Reseller's code", "text", "reseller_reference"),
         empty="The service told of no ticket.",
@@ -213,7 +207,9 @@ def _changed(row: _Row) -> str:
     return "first version" if row["version_no"] == 1 else fields_text(row["changed_fields"])
 
 
-def _differences(rows: Sequence[_Row]) -> Item:
+def _differences(source: Source, rows: Sequence[_Row]) -> Item:
+    ended = [run["ended_at_utc"] for run in source.rows("reconcile_runs") if run["verdict"] != "failed"]
+    last = f"No comparison found a difference; the last one ended {wording.instant(max(ended))}." if ended else ""
     return listed(
         "What comparisons say of this booking",
         rows,
@@ -223,10 +219,10 @@ def _differences(rows: Sequence[_Row]) -> Item:
         Column("Field", "text", lambda row: row["field"] or "whole row"),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Difference", "money", "delta_amount"),
-        Column("Reason", "text", "reason"),
+        Column("Difference", "money", "amount"),
+        Column("Reason", "text", reason),
         Column("First seen", "instant", "first_seen_at_utc"),
-        empty="No comparison found a difference, or nothing was compared yet.",
+        empty=last or "Nothing was compared yet.",
     )
 
 

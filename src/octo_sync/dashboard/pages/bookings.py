@@ -8,14 +8,23 @@ from urllib.parse import urlencode
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY, year_earlier
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import booking_page, booking_text, departure_page, known_text, status_text, travel_text
+from octo_sync.dashboard.links import (
+    booking_page,
+    booking_text,
+    departure_page,
+    known_text,
+    status_text,
+    travel_text,
+    venue_time,
+)
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
-_AHEAD = 6
+_AHEAD, _HELD = 6, 1000
+"""Days ahead without dates; holds are few, so all of them."""
 _MOST, _WHOLE = 500, 100_000
 """Bookings on the page at most, and in its file."""
 _KINDS = {
@@ -51,7 +60,7 @@ def build(source: Source, filters: Filters) -> View:
     only = _one_of("only", _ONLY, filters)
     today = standing(source).today or date.min
     first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
-    last = filters.last or first + _AHEAD * DAY
+    last = filters.last or first + (_HELD if kind == "held" else _AHEAD) * DAY
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     by = day_of("by", filters.more.get("by", "")) or today - DAY
     since = day_of("since", filters.more.get("since", ""))
@@ -71,7 +80,9 @@ def build(source: Source, filters: Filters) -> View:
     if filters.whole and number > _WHOLE:
         raise QueryError(f"A file has {_WHOLE:,} bookings at most, and these are {number:,}; choose fewer days.")
     span = f"{wording.day(first)} to {wording.day(last)}"
-    doubt = pictures.in_part(first, known_from(source, filters.channel))
+    doubt = pictures.in_part(first, known_from(source, filters.channel)) + pictures.beyond(
+        source, last, filters.channel
+    )
     made = pictures.in_part(first, known_from(source, filters.channel, made=True))
     lead = {
         "sold": f"Sold bookings that travel {span}.{doubt}",
@@ -186,7 +197,7 @@ def _afterwards(kind: str) -> list[Column]:
     if kind == "sold":
         return []
     if kind == "held":
-        return [Column("Hold lapses", "instant", "utc_expires_at", none="unknown")]
+        return [Column("Hold lapses", "text", venue_time("utc_expires_at"), none="unknown")]
     if kind == "open":
         return [Column("Used", "date", _used, none="not yet")]
     return [

@@ -5,7 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import booking_page, booking_text, free_text, start_text, status_text
+from octo_sync.dashboard.links import (
+    booking_page,
+    booking_text,
+    ended_text,
+    free_text,
+    has_left,
+    start_text,
+    status_text,
+    venue_time,
+)
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
@@ -18,8 +27,11 @@ def build(source: Source, filters: Filters) -> View:
     key, day = filters.more.get("key", ""), day_of("day", filters.more.get("day", ""))
     if not key or day is None:
         return View("Departure", "Choose a departure on the page Today.", [])
-    offered = source.rows("departure", key=key, day=day)
-    bookings, now = source.rows("departure_bookings", key=key, day=day), source.now().replace(second=0, microsecond=0)
+    now = source.now().replace(second=0, microsecond=0)
+    offered, bookings = (
+        source.rows("departure", key=key, day=day, now=now),
+        source.rows("departure_bookings", key=key, day=day),
+    )
     about = offered[0] if offered else bookings[0] if bookings else None
     if about is None:
         return View("Departure", "This copy has no such departure and no booking of it.", [])
@@ -29,14 +41,14 @@ def build(source: Source, filters: Filters) -> View:
         f"{about['product_name']}, {starts}",
         about["option_name"],
         [
-            Section("", [Block("facts.html.j2", {"facts": _facts(offered)})]),
+            Section("", [Block("facts.html.j2", {"facts": _facts(offered, now)})]),
             *_bookings(bookings, source.rows("departure_guests", key=key, day=day, now=now), now),
         ],
         filters,
     )
 
 
-def _facts(offered: list[dict[str, Any]]) -> list[tuple[str, object]]:
+def _facts(offered: list[dict[str, Any]], now: datetime) -> list[tuple[str, object]]:
     back = ("Day sheet", Link("Today", "today"))
     if not offered:
         return [back, ("Departure", "not known: the service does not offer it, or not yet to this copy")]
@@ -44,8 +56,8 @@ def _facts(offered: list[dict[str, Any]]) -> list[tuple[str, object]]:
     verified = wording.instant(row["verified_at_utc"]) if row["verified_at_utc"] else "never"
     return [
         back,
-        ("State", _state(row)),
-        ("Places", _places(row)),
+        ("State", "departed" if has_left(row, now) else ended_text(row) or _state(row)),
+        ("Places", _places(row, is_sold=not has_left(row, now) and not ended_text(row))),
         ("Time zone", row["time_zone"] or wording.UNKNOWN),
         ("Departure verified", f"{verified}{'' if row['is_covered'] else ', incompletely'}"),
     ]
@@ -58,11 +70,11 @@ def _state(row: dict[str, Any]) -> str:
     return f"sold out since{least} {wording.instant(row['sold_out_at_utc'])}"
 
 
-def _places(row: dict[str, Any]) -> str:
-    """`38 of 40 taken, 2 free`."""
+def _places(row: dict[str, Any], *, is_sold: bool) -> str:
+    """`38 of 40 taken, 2 free`; of one that is sold no more nothing is free."""
     if row["taken"] is None:
         return free_text(row["status"], row["vacancies"], row["capacity"])
-    free = f", {row['vacancies']:,} free" if row["vacancies"] else ""
+    free = f", {row['vacancies']:,} free" if row["vacancies"] and is_sold else ""
     return f"{row['taken']:,} of {row['capacity']:,} taken{free}"
 
 
@@ -105,8 +117,8 @@ def _columns() -> list[Column]:
         Column("Tickets", "text", "tickets"),
         Column("Codes", "text", "codes", none=""),
         Column("Extras", "text", "extras", none=""),
-        Column("Hold lapses", "instant", "lapses_at_utc", none=""),
-        Column("Used", "instant", "utc_redeemed_at", none=""),
+        Column("Hold lapses", "text", venue_time("lapses_at_utc"), none=""),
+        Column("Used", "text", venue_time("utc_redeemed_at"), none=""),
         Column("Price", "money", "retail_amount"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),

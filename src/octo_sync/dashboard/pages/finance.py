@@ -57,7 +57,7 @@ def build(source: Source, filters: Filters) -> View:
                 _taxes(source.rows("finance_taxes", **asked)),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
                 "supplier. Under none stated are sold bookings without a named tax. One with several taxes is in "
-                "several rows.",
+                "several rows. The service names taxes and tells no rates.",
             ),
             Section(
                 "Cancelled bookings: refunds due and money kept",
@@ -69,7 +69,8 @@ def build(source: Source, filters: Filters) -> View:
                 "Deferred revenue",
                 _deferred(deferred, months, has_begun=first <= today),
                 "On the books at the end of the month, to travel later: each booking counts with its present day of travel and "
-                "price. A month that is not over counts what is on the books now.",
+                "price. A month that is not over counts what is on the books now."
+                + (" Open-dated bookings are not in it; they are above." if undated else ""),
             ),
             Section(
                 "Closed months",
@@ -79,7 +80,7 @@ def build(source: Source, filters: Filters) -> View:
                 ],
                 "octo-sync close 2026-10 closes a month. Its net and retail stay as they were; what changes later is an "
                 "adjustment, and figures then and adjustments add up to figures now. Taxes, refunds and deferred revenue of "
-                "a closed month are above as they are now.",
+                "a closed month are above as they are now. Open-dated bookings are in no month.",
                 "closed",
             ),
         ],

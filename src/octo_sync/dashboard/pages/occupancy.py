@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import departure_page, start_text
+from octo_sync.dashboard.links import departure_page, ended_text, full_text, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Block, Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -36,7 +36,7 @@ def build(source: Source, filters: Filters) -> View:
     numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0}
     of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
     limits = [(said, f"{_here(asked, limit)}#weak", limit == below) for limit, said in _BELOW.items()]
-    is_weak = f"open and less than {_BELOW[below]} full"
+    is_weak = f"not closed and less than {_BELOW[below]} full"
     return View(
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
@@ -94,7 +94,7 @@ def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], belo
         Tile(
             "Weak departures",
             wording.count(numbers["weak"]),
-            f"open and less than {_BELOW[below]} full",
+            f"not closed and less than {_BELOW[below]} full",
             href=f"{here}#weak",
             name="weak",
         ),
@@ -200,15 +200,11 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Option", "text", "option_name"),
         *([Column("Sold out", "yes", lambda row: row["state"] == "sold out")] if "sold out" in which else []),
         Column("Free", "number", _free, none="unknown"),
-        Column(
-            "Full",
-            "number",
-            lambda row: None if row["fill_rate"] is None else f"{100 * row['fill_rate']:.1f} %",
-            none="unknown",
-        ),
+        Column("Full", "number", full_text, none="unknown"),
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
+        *([Column("Sale", "text", ended_text, none="")] if "less than" in which else []),
         empty=f"No departure of this time is known to be {which}.",
         more=f"{len(rows):,} of {number:,} are shown; csv has {'all of them' if number <= _WHOLE else f'{_WHOLE:,}'}."
         if number > len(rows)

@@ -31,7 +31,9 @@ def build(source: Source, filters: Filters) -> View:
     charts, left_out = pictures.revenue(source, first, last, today, **chosen, known=known)
     return View(
         "Revenue",
-        f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}." + pictures.in_part(first, known),
+        f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}, as they are now."
+        + pictures.in_part(first, known)
+        + pictures.beyond(source, last, filters.channel),
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(

@@ -9,7 +9,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.links import booking_page, departure_page, free_text, start_text, status_text
+from octo_sync.dashboard.links import (
+    booking_page,
+    departure_page,
+    ended_text,
+    free_text,
+    full_text,
+    has_left,
+    start_text,
+    status_text,
+)
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
@@ -74,6 +83,7 @@ def _tiles(
 ) -> list[Tile]:
     kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
     soon = sum(row["is_soon"] for row in holds)
+    ended = sum(bool(ended_text(row)) for row in ahead)
     told = [f"{kinds[kind]:,} {kind}" for kind in ("new", "changed", "cancelled", "released")]
     days = []
     for n, name in enumerate(_DAYS):
@@ -108,7 +118,7 @@ def _tiles(
         Tile(
             "Sold-out departures, the rest of today and 7 days more",
             wording.count(states["sold out"]),
-            f"{states['weak']:,} others are less than 20 % full",
+            f"{states['weak']:,} others are less than 20 % full{f', {ended:,} of them no longer on sale' if ended else ''}",
             href=_at("ahead", since, product),
             name="sold-out-ahead",
         ),
@@ -147,10 +157,10 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
     def start(row: Mapping[str, Any]) -> str:
         zone = f" {_place(row)}" if has_zones else ""
         span = start_text(row["local_start_at"], shown_day, row["local_end_at"])
-        return span + zone + (", departed" if _has_left(row, now) else "")
+        return span + zone + (", departed" if has_left(row, now) else "")
 
     def free(row: Mapping[str, Any]) -> str:
-        return "departed" if _has_left(row, now) else _free(row)
+        return "departed" if has_left(row, now) else _free(row)
 
     items.append(
         listed(
@@ -183,12 +193,6 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
 def _place(row: Mapping[str, Any]) -> str:
     """The place whose clock it is, from the time zone's name: `New York`."""
     return str(row["time_zone"] or "UTC").rpartition("/")[2].replace("_", " ")
-
-
-def _has_left(row: Mapping[str, Any], now: datetime) -> bool:
-    """Whether it started before; what has no time of its own is there all day."""
-    at, start = row["local_start_at"], row["utc_start_at"]
-    return bool(start and at and at.time() != at.min.time() and start <= now)
 
 
 def _there(number: str) -> Callable[[Mapping[str, Any]], str]:
@@ -232,11 +236,7 @@ def _named(row: Mapping[str, Any]) -> str:
 def _free(row: Mapping[str, Any]) -> str:
     if not row["is_known"]:
         return "departure not known"
-    at = row["sold_until"]
-    if at and row["status"] not in ("SOLD_OUT", "CLOSED"):
-        day = "" if at.date() == row["travel_date"] else f"{wording.short_day(at)}, "
-        return f"sale ended {day}{at:%H:%M}"
-    return free_text(row["status"], row["vacancies"], row["capacity"])
+    return ended_text(row) or free_text(row["status"], row["vacancies"], row["capacity"])
 
 
 def _holds(rows: _Rows, now: datetime) -> Section:
@@ -332,14 +332,15 @@ def _ahead(rows: _Rows) -> Section:
             Column("Our guests", "number", "our_pax", none="unknown"),
             Column("Taken", "number", "taken", none="unknown"),
             Column("Capacity", "number", "capacity", none="unknown"),
-            Column("Full", "share", "fill_rate", none="unknown"),
+            Column("Full", "number", full_text, none="unknown"),
+            *([Column("Sale", "text", ended_text, none="")] if state == "weak" else []),
             empty=f"No departure of the rest of today and the next seven days is known to be {said}.",
             most=_SHOWN,
         )
         for state, said in (("sold out", "sold out"), ("weak", "less than 20 % full"))
     ]
     note = (
-        "Without those of today that have left. Weak: open and less than 20 % full, all sellers' sales counted; "
+        "Without those of today that have left. Weak: not closed and less than 20 % full, all sellers' sales counted; "
         "page Occupancy has other limits."
     )
     return Section("Sold out and weak", tables, note, "ahead", "none")
