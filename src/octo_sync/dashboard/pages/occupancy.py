@@ -204,7 +204,7 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
-        *([Column("Sale", "text", ended_text, none="")] if "less than" in which else []),
+        *([] if which == "closed" else [Column("Sale", "text", ended_text, none="")]),
         empty=f"No departure of this time is known to be {which}.",
         more=f"{len(rows):,} of {number:,} are shown; csv has {'all of them' if number <= _WHOLE else f'{_WHOLE:,}'}."
         if number > len(rows)
