@@ -51,6 +51,8 @@ class Lander:
         self._ports, self._broke, self._products = ports, broke, products
         self._waiting: list[Fetched] = []
         self._size, self._since = 0, 0.0
+        self._is_urgent = False
+        """Whether something waits that others wait for, or that somebody asked for."""
         self.landing: asyncio.Task[None] | None = None
         """The batch being landed, to wait for."""
         self.totals = Totals()
@@ -78,10 +80,7 @@ class Lander:
         """Whether to land now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
         # A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again.
         waits_for_long = asyncio.get_running_loop().time() - self._since >= _LONG
-        return self.full or any(
-            waits_for_long or f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE
-            for f in self._waiting
-        )
+        return self.full or (bool(self._waiting) and (waits_for_long or self._is_urgent))
 
     @property
     def busy(self) -> bool:
@@ -98,13 +97,15 @@ class Lander:
         if not self._waiting:
             self._since = asyncio.get_running_loop().time()
         self._waiting.append(fetched)
+        claim = fetched.claim
+        self._is_urgent |= claim.subject.kind is SubjectKind.PRODUCTS or claim.source is not Source.SCHEDULE
         self._size += fetched.answered.size + fetched.size
 
     def start(self) -> None:
         """Begin to land what waits; call only when not busy."""
         self.check()
         if self._waiting:
-            batch, self._waiting, self._size = self._waiting, [], 0
+            batch, self._waiting, self._size, self._is_urgent = self._waiting, [], 0, False
             self._landed_of = frozenset(f.claim.subject.connection for f in batch)
             self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
             self.landing = asyncio.create_task(self._land_to_the_end(batch))
