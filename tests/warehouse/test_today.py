@@ -1,6 +1,7 @@
 """The day sheet, a departure and a booking: the dashboard's selects against the sandbox's own state, on both engines."""
 
 import datetime as dt
+import json
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -570,6 +571,33 @@ def test_a_booking_is_found_and_has_all_its_parts(engine, world, chosen):
     if was:
         assert (versions[-1]["status"], versions[-1]["retail_amount"]) == (was["status"], was["retail"])
     assert [v["version_no"] for v in versions] == list(range(len(versions), 0, -1))
+
+
+def test_a_booking_names_the_answers_that_speak_for_it(engine, world):
+    asked = engine.query(
+        "select connection_id, resource, key, window_start, window_end, verified_at_utc, source from ops.coverage"
+    ).rows
+    found = set()
+    for b in [b for b in world.now.bookings if b["travel_date"]][::40]:
+        wanted = [
+            (resource, at, why)
+            for connection, resource, key, first, last, at, why in asked
+            if connection == b["connection"]
+            and (
+                key == json.dumps([b["booking_uuid"]])
+                if resource in ("booking", "open_dated")
+                else resource == "bookings" and first <= b["travel_date"] <= last
+            )
+        ]
+        one = {"connection": b["connection"], "booking": b["booking_uuid"]}
+        answers = [(r["resource"], r["verified_at_utc"], r["source"]) for r in rows(engine, "booking_answers", **one)]
+        assert sorted(answers) == sorted(wanted)
+        assert [at for _, at, _ in answers] == sorted((at for _, at, _ in answers), reverse=True)
+        (now,) = rows(engine, "booking", **one)
+        if answers and now["verified_by"]:
+            assert (now["verified_at_utc"], now["verified_by"]) in [(at, why) for _, at, why in answers]
+        found |= {resource for resource, _, _ in answers}
+    assert "bookings" in found
 
 
 def test_capitals_blanks_and_hyphens_of_what_is_looked_for_do_not_matter(engine, world):

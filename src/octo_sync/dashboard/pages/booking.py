@@ -56,6 +56,7 @@ def build(source: Source, filters: Filters) -> View:
                 [_versions(source.rows("booking_versions", **asked))],
                 "Every version that this copy kept, the latest first, and what made it look.",
             ),
+            Section("Requests", [_answers(source.rows("booking_answers", **asked))]),
             *_notifications(source, asked),
             Section(
                 "Differences",
@@ -179,6 +180,24 @@ def _versions(rows: Sequence[_Row]) -> Item:
         Column("Price", "money", "retail_amount"),
         Column("Net price", "money", "net_amount"),
         empty="No version was kept.",
+    )
+
+
+def _answers(rows: Sequence[_Row]) -> Item:
+    def what(row: _Row) -> str:
+        if row["resource"] != "bookings":
+            return "this booking" if row["resource"] == "booking" else "the list that showed it"
+        return f"the list of {wording.day(row['window_start'])} to {wording.day(row['window_end'])}"
+
+    return listed(
+        "The last answers of the service that speak for this booking",
+        rows,
+        Column("Asked for", "text", what),
+        Column("When", "instant", "verified_at_utc"),
+        Column("Why", "text", "source"),
+        Column("All of it stored", "yes", "is_complete"),
+        Column("Run", "text", "run_id"),
+        empty="No answer speaks for it: it was not asked for since.",
     )
 
 
