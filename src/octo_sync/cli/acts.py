@@ -106,7 +106,6 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
     started, told = time.perf_counter(), Told()
     keepers: list[Keeper] = []
     program = asyncio.create_task(serve(loaded, parts=_PARTS, events=Events(keeping=keepers.append)))
-    later = asyncio.create_task(asyncio.to_thread(_load_what_compares))
     try:
         async with asyncio.timeout(_PATIENCE) as patience:
             await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints.rows()))
@@ -135,15 +134,8 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
         with contextlib.suppress(asyncio.CancelledError):
             await program
         await asyncio.to_thread(ask, f"{control}/faults", None, "DELETE")
-        await later
     told.seconds = time.perf_counter() - started
     return told
-
-
-def _load_what_compares() -> None:
-    """Half a second of modules while nothing but deliveries is waited for; pyarrow looks for pandas with its first list."""
-    import pandas  # type: ignore[import-untyped] # noqa: F401, ICN001, PLC0415
-    import pyarrow.compute  # type: ignore[import-untyped] # noqa: F401, PLC0415
 
 
 def _count(told: Told, bodies: list[bytes], sent: list[dict[str, Any]]) -> None:
