@@ -111,6 +111,8 @@ NOW = dt.datetime(2026, 3, 31, 23, 30, tzinfo=dt.UTC)
         ("month+9m", "2027-01-01"),
         ("year", "2026-01-01"),
         ("year+1", "2027-01-01"),
+        ("month-1d", "2026-03-31"),
+        ("year+1-1d", "2026-12-31"),
         ("2024-02-29", "2024-02-29"),
     ],
 )
@@ -118,6 +120,14 @@ def test_dates_are_relative_to_the_business_day(text, day):
     (first, *_) = ask.values(QUESTIONS[0], {"first": text}, now=NOW, time_zone="Europe/Lisbon").values()
 
     assert first == dt.date.fromisoformat(day)
+
+
+@pytest.mark.parametrize(("number", "last"), [(2, "2026-12-31"), (11, "2026-03-31")])
+def test_the_last_day_asked_for_is_in_the_answer(number, last):
+    (question,) = [q for q in QUESTIONS if q.number == number]
+
+    assert ask.values(question, {}, now=NOW, time_zone="Europe/Lisbon")["last"] == dt.date.fromisoformat(last)
+    assert [q.name for q in QUESTIONS for p in q.parameters if p.name == "last" and "after" in p.meaning] == []
 
 
 @pytest.mark.parametrize(

@@ -407,7 +407,7 @@ class Truth:
                 "known_from": self._known_from(rows),
             }
             for (currency, product, channel), rows in grouped(
-                self.sold(first, last - DAY), "currency", "product_name", "channel_name"
+                self.sold(first, last), "currency", "product_name", "channel_name"
             ).items()
         ]
 
@@ -571,7 +571,7 @@ class Truth:
                 "net_amount": total(rows, "net"),
                 "retail_amount": total(rows, "retail"),
             }
-            for (channel, currency), rows in grouped(self.sold(first, last - DAY), "channel_name", "currency").items()
+            for (channel, currency), rows in grouped(self.sold(first, last), "channel_name", "currency").items()
         ]
 
     def q16(self, first, last):

@@ -2,7 +2,7 @@
 -- question: What is this year's revenue by currency, product and channel?
 -- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart. Those without a travel date are in no row. Where known_from is empty, the service lists by day of booking, and who booked before that began may be missing.
 -- parameter: first: date: year: First travel date.
--- parameter: last: date: year+1: The day after the last travel date.
+-- parameter: last: date: year+1-1d: Last travel date.
 select
   b.currency,
   b.product_name,
@@ -16,6 +16,6 @@ select
   min(b.verified_at_utc) as verified_at_utc
 from marts.fct_bookings b
 join marts.dim_channel c on c.connection_id = b.connection_id
-where b.is_sold and b.travel_date >= cast($first as date) and b.travel_date < cast($last as date)
+where b.is_sold and b.travel_date between cast($first as date) and cast($last as date)
 group by b.currency, b.product_key, b.product_name, b.channel_name, c.bookings_from
 order by b.currency, retail_amount desc nulls last, b.product_key, b.channel_name

@@ -2,7 +2,7 @@
 -- question: How much is owed at net prices for last month's travel, by channel and supplier?
 -- description: The net price is what the seller pays the supplier. Sold bookings by travel date, per currency; without_net counts those that have no net price and are missing in the sum. Those without a travel date are in no row. Where known_from is empty, the service lists by day of booking, and who booked before that began may be missing.
 -- parameter: first: date: month-1: First travel date.
--- parameter: last: date: month: The day after the last travel date.
+-- parameter: last: date: month-1d: Last travel date.
 select
   b.channel_name,
   b.supplier_name,
@@ -15,6 +15,6 @@ select
   min(b.verified_at_utc) as verified_at_utc
 from marts.fct_bookings b
 join marts.dim_channel c on c.connection_id = b.connection_id
-where b.is_sold and b.travel_date >= cast($first as date) and b.travel_date < cast($last as date)
+where b.is_sold and b.travel_date between cast($first as date) and cast($last as date)
 group by b.channel_name, b.supplier_name, b.currency, c.bookings_from
 order by b.channel_name, b.supplier_name, b.currency

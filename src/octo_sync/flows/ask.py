@@ -9,7 +9,8 @@ A file's headers say what it answers and what it wants to know:
 ```
 
 In the select a parameter is `$first`. A default that is empty must be given by whoever asks. Dates may be relative to the
-day of asking: `today-7d`, `month-1` (the first day of last month), `year` (1 January); instants to the moment: `now-24h`.
+day of asking: `today-7d`, `month-1` (the first day of last month), `month-1d` (its last), `year` (1 January), `year+1-1d`
+(31 December); instants to the moment: `now-24h`.
 Nothing in a question reads a clock, so the same values give the same rows on every engine.
 """
 
@@ -29,7 +30,7 @@ TYPES = ("date", "instant", "integer", "number", "text")
 
 _QUESTION = re.compile(r"^--\s*question:\s*(.+?)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"^--\s*parameter:\s*(\w+)\s*:\s*(\w+)\s*:\s*(.*?)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
-_DAY = re.compile(r"(today|month|year)(?:([+-]\d{1,5})(d|m|y)?)?")
+_DAY = re.compile(r"(today|month|year)(?:([+-]\d{1,5})(d|m|y)?)?(?:([+-]\d{1,5})d)?")
 _MOMENT = re.compile(r"now(?:([+-]\d{1,6})([hdm]))?")
 
 
@@ -193,9 +194,11 @@ def _day(text: str, today: date) -> date:
     unit = match[3] or {"today": "d", "month": "m", "year": "y"}[word]
     base = {"today": today, "month": today.replace(day=1), "year": today.replace(month=1, day=1)}[word]
     if unit == "d":
-        return base + timedelta(days=shift)
-    months = base.year * 12 + base.month - 1 + (shift if unit == "m" else shift * 12)
-    return date(months // 12, months % 12 + 1, min(base.day, 28) if shift else base.day)
+        base += timedelta(days=shift)
+    elif shift:
+        months = base.year * 12 + base.month - 1 + (shift if unit == "m" else shift * 12)
+        base = date(months // 12, months % 12 + 1, min(base.day, 28))
+    return base + timedelta(days=int(match[4] or 0))
 
 
 def _moment(text: str, now: datetime) -> datetime:
