@@ -8,7 +8,7 @@ from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted
 from tests.warehouse.test_marts import one
 from tests.warehouse.test_questions import TODAYS, same
-from tests.warehouse.truth import instant
+from tests.warehouse.truth import booking_events, instant
 
 DAY = dt.timedelta(days=1)
 MARTS = ("dim_product", "dim_option", "fct_bookings", "fct_guests", "agg_bookings_daily")
@@ -176,6 +176,14 @@ def test_a_change_that_came_with_an_answer_in_part_is_all_that_is_known(engine, 
     )  # fmt: skip
 
 
+def test_an_event_says_when_it_travels_whether_it_was_sold_and_its_departure_where_that_is_known(engine, world):
+    wanted = booking_events(world.before, world.now)
+    same(one(engine, "select * from marts.fct_booking_events"), wanted)
+    moved = [row["booking_uuid"] for row in wanted if row["travel_date"] and not row["departure_key"]]
+    assert any(row["departure_key"] for row in wanted if row["booking_uuid"] in moved), "what it was moved to is known"
+    assert {row["departure_key"] is None for row in wanted if row["version_no"] == 1} == {True, False}
+
+
 def test_a_booking_that_was_proven_gone_is_an_event(engine, world):
     """With its last values, no status any more, and the same again where it came back."""
     booking = next(b for b in world.now.bookings if b["status"] == "CONFIRMED" and b["travel_date"])
@@ -207,7 +215,7 @@ def test_a_booking_that_was_proven_gone_is_an_event(engine, world):
             returned = one(engine, read)
     event = last | {
         "event_at_utc": gone, "valid_to_utc": None, "is_current": False, "is_gone": True,
-        "previous_status": "CONFIRMED", "status": None, "changed_fields": "is_deleted", "source": "",
+        "previous_status": "CONFIRMED", "status": None, "is_sold": False, "changed_fields": "is_deleted", "source": "",
     }  # fmt: skip
     closed = last | {"valid_to_utc": gone, "is_current": False}
     assert [row["is_gone"] for row in before] == [False] * len(before)

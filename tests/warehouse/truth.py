@@ -693,6 +693,29 @@ def booking_changes(before, now):
     return answer
 
 
+def booking_events(before, now):
+    """What the events say of travel, sale and departure: bookings as they were before, where they differ, and as they are."""
+    old = {b["booking_uuid"]: b for b in before.bookings}
+    answer = []
+    for b in now.bookings:
+        was = old.get(b["booking_uuid"])
+        differs = was and any(was[called] != b[called] for called in TOLD.values())
+        for number, version in enumerate([was, b] if differs else [b], 1):
+            same_departure = version["slot"][:3] == b["slot"][:3] and version["travel_date"] == b["travel_date"]
+            answer.append(
+                {
+                    "booking_uuid": b["booking_uuid"],
+                    "version_no": number,
+                    "travel_date": version["travel_date"],
+                    "travel_month": version["travel_date"] and f"{version['travel_date']:%Y-%m}",
+                    "is_sold": version["sold"],
+                    "booking_date": b["booking_date"],
+                    "departure_key": "|".join(b["slot"]) if same_departure and b["slot"][3] else None,
+                }
+            )
+    return answer
+
+
 def availability_changes(before, now):
     """Question 20: departures whose status, places or capacity differ from what they were."""
     told = ("status", "available", "vacancies", "capacity")

@@ -4,6 +4,7 @@
 -- column: booking_key: One column to join bookings on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
+-- column: departure_key: The booking's departure as it is now, because versions do not keep it: one column to join departures on; null for freesale, and where product, option or day of travel were others.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_name: Title, else internal name, else id.
 -- column: option_name: Title, else internal name, else id.
@@ -11,11 +12,14 @@
 -- column: event_at_utc: Since when this copy said so. The service's own instants are in fct_bookings.
 -- column: valid_to_utc: Until when, that instant not included; null = still.
 -- column: is_current: Whether the booking is so now.
--- column: is_gone: Whether the event is that it was proven to be gone; then the values are its last ones and status is null.
+-- column: is_gone: Whether the event is that it was proven to be gone; then the values are its last ones, status is null and is_sold false.
 -- column: previous_status: Status of the version before; null for the first.
 -- column: status: The booking's status in this version: ON_HOLD, CONFIRMED, … or a newer one.
+-- column: is_sold: CONFIRMED, REDEEMED or NOSHOW: who does not come has bought all the same.
 -- column: changed_fields: Columns that differ from the version before, comma-separated; '' = the first version.
+-- column: booking_date: Day it was made, in the business time zone; null where that is before 1970 or after 2199.
 -- column: travel_date: Day of travel at the venue.
+-- column: travel_month: YYYY-MM of it.
 with versions as (
   select
     *,
@@ -41,6 +45,9 @@ select
   e.connection_id || '|' || e.booking_uuid as booking_key,
   coalesce(c.supplier_key, e.connection_id) || '|' || e.product_id as product_key,
   coalesce(c.supplier_key, e.connection_id) || '|' || e.product_id || '|' || e.option_id as option_key,
+  case when e.product_id = b.product_id and e.option_id = b.option_id and e.local_date = b.local_date
+    then coalesce(c.supplier_key, e.connection_id) || '|' || e.product_id || '|' || e.option_id || '|' || b.availability_id
+    end as departure_key,
   e.connection_id,
   coalesce(c.channel_name, e.connection_id) as channel_name,
   e.booking_uuid,
@@ -54,9 +61,13 @@ select
   e.is_gone,
   e.previous_status,
   e.status,
+  coalesce(e.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false) as is_sold,
   e.changed_fields,
   e.source,
+  case when b.utc_created_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+    then cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) end as booking_date,
   e.local_date as travel_date,
+  substr(cast(e.local_date as text), 1, 7) as travel_month,
   e.product_id,
   coalesce(p.product_name, e.product_id) as product_name,
   e.option_id,
