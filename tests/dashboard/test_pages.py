@@ -8,7 +8,9 @@ import io
 import json
 import re
 from pathlib import Path
+from statistics import median
 from urllib.parse import quote, urlencode
+from zoneinfo import ZoneInfo
 
 import duckdb
 import httpx
@@ -433,6 +435,84 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
     (address, *_) = [html.unescape(each) for each in re.findall(r'"\./(occupancy\?[^"#]*)#products"', page)]
     behind = table(await shown(folder).text(f"/{address}"), "Occupancy by product")
     assert [sum(int(line[n].replace(",", "")) for line in behind) for n in (6, 7, 8)] == [gone, closed, weak]
+
+
+def _lived(ids, *life):
+    """Statements that give a departure these versions: since when, and what it was; the last one is what it is."""
+    names = "connection_id, product_id, option_id, availability_id"
+    of = f"from core.availability where (product_id, option_id, availability_id) = {ids}"
+    for number, (at, status) in enumerate(life, 1):
+        yield (
+            f"insert into core.availability_history ({names}, version_no, valid_from_utc, is_current, status) "
+            f"select {names}, {number}, timestamptz '{at.isoformat()}', {number == len(life)}, '{status}' {of}"
+        )
+    yield f"update core.availability set status = '{life[-1][1]}' {of.replace('from core.availability ', '')}"
+
+
+async def test_departures_that_sold_out_stand_by_product_where_since_when_is_known(shown, variant, published):
+    """Of the last 90 days and ahead; one that was sold out when it was first seen is in a sentence alone."""
+    options = ask(
+        published,
+        "select p.product_id, p.title, p.time_zone, min({'ids': (a.product_id, a.option_id, a.availability_id)}).ids "
+        "from core.availability a join core.products p using (connection_id, product_id) "
+        "where p.availability_type = 'START_TIME' and a.local_date = '2026-12-02' group by all order by 1 limit 3",
+    )
+    statements, told = [], {}
+
+    def departs(option, away, *life):
+        """A departure of the option so many days from 2 December, with its life by days before the copy's now."""
+        _, title, zone, ids = option
+        made = (*ids[:2], f"{ids[2]}{away:+}")
+        days = f"interval '{away} days'"
+        statements.append(
+            f"insert into core.availability select * replace ('{made[2]}' as availability_id, local_date + {away} as "
+            f"local_date, local_start_at + {days} as local_start_at, utc_start_at + {days} as utc_start_at) "
+            f"from core.availability where (product_id, option_id, availability_id) = {ids}"
+        )
+        at = [(NOON - dt.timedelta(days=ago), status) for ago, status in life]
+        statements.extend(_lived(made, *at))
+        day = dt.date(2026, 12, 2) + dt.timedelta(days=away)
+        since = next(when for when, status in at if status == "SOLD_OUT").astimezone(ZoneInfo(zone)).date()
+        told.setdefault(title, []).append((day, (day - since).days, at[-1][1] != "SOLD_OUT"))
+
+    one, long, never = options
+    departs(one, -60, (150, "AVAILABLE"), (55, "SOLD_OUT"))
+    departs(one, 100, (150, "AVAILABLE"), (10, "SOLD_OUT"))
+    departs(one, 101, (150, "AVAILABLE"), (20, "SOLD_OUT"))
+    departs(one, 102, (150, "AVAILABLE"), (30, "SOLD_OUT"), (2, "LIMITED"))
+    departs(long, -102, (190, "AVAILABLE"), (120, "SOLD_OUT"))
+    departs(long, 120, (150, "AVAILABLE"), (2, "SOLD_OUT"))
+    left_out = [(long, -103, (190, "AVAILABLE"), (120, "SOLD_OUT")), (never, 100, (150, "SOLD_OUT"))]
+    known = {title: list(rows) for title, rows in told.items()}
+    for each in left_out:
+        departs(*each)
+    folder = variant("sellouts", *statements, remake=True)
+    ((already,),) = ask(
+        folder,
+        "select count(*) from marts.fct_sellouts where not was_on_sale and not is_gone and travel_date >= '2026-08-22'",
+    )
+    dashboard = shown(folder)
+    page = await dashboard.text("/availability")
+
+    assert already > 1
+    assert f"{already} others were sold out when first seen: since when is unknown." in plain(page)
+    assert table(page, "Departures that sold out, by product") == [
+        [
+            title,
+            str(len(rows)),
+            f"{median(days for _, days, _ in rows):g}",
+            str(sum(again for *_, again in rows)),
+        ]
+        for title, rows in known.items()
+    ]
+    section = page.partition('id="sold-out"')[2].partition("</section>")[0]
+    (address,) = re.findall(r'"\./(occupancy\?[^"]*)"', section)
+    assert "first=2026-10-03&amp;last=2027-03-14&amp;product=" in address
+    assert address.endswith("#full")
+    behind = await dashboard.text(f"/{html.unescape(address).partition('#')[0]}")
+    full = table(behind, "Departures that are sold out or at least 90 % full")
+    for day, _, again in known[one[1]]:
+        assert again or any(row[0].startswith(f"{day:%a} {day.day} {day:%b}") and row[3] == "yes" for row in full)
 
 
 async def test_an_old_copy_speaks_of_its_own_yesterday_and_says_that_it_is_old(shown):

@@ -10,6 +10,7 @@ import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted, rebuilt
+from tests.warehouse.test_dashboard import _rows_of
 from tests.warehouse.test_questions import answer, separated
 from tests.warehouse.truth import DAY, Truth, grouped
 
@@ -239,6 +240,41 @@ def test_the_question_is_of_those_that_were_seen_on_sale_before(engine, world):
     assert {name: {n: row[n] for n in wanted[name]} for name, row in rows.items()} == wanted
     assert any(row["already_sold_out"] and row["median_days_ahead"] is not None for row in wanted.values())
     assert any(row["opened_again"] for row in wanted.values())
+
+
+def shown(world, found, first):
+    """What the page Availability has of each product, by its key."""
+    rows = [row | {"key": "|".join(key.split("|")[:2])} for key, row in every(world, found).items()]
+    for (key,), same_product in grouped([row for row in rows if row["travel_date"] >= first], "key").items():
+        known = [row for row in same_product if row["was_on_sale"]]
+        days = [row["travel_date"] for row in known]
+        yield {
+            "product_key": key,
+            "product_name": same_product[0]["product_name"],
+            "sold_out": len(known),
+            "median_days_ahead": float(median(row["days_ahead"] for row in known)) if known else None,
+            "opened_again": sum(row["again"] is not None for row in known),
+            "first_date": min(days, default=None),
+            "last_date": max(days, default=None),
+            "already_sold_out": len(same_product) - len(known),
+        }
+
+
+def test_the_page_counts_those_alone_of_which_is_known_since_when(engine, world):
+    given = _given(world)
+    found = _all_lives(world, given)
+    with living(engine, given):
+        for first in (TODAY + 8 * DAY, ALL["first"]):
+            wanted = list(shown(world, found, first))
+            rows = _rows_of(engine, "availability_sellouts", first=first)
+            assert sorted(rows, key=lambda row: row["product_key"]) == sorted(
+                wanted, key=lambda row: row["product_key"]
+            )
+            assert [row["sold_out"] for row in rows] == sorted((row["sold_out"] for row in wanted), reverse=True)
+        (one,) = _rows_of(engine, "availability_sellouts", first=first, product=rows[0]["product_key"])
+    assert one == rows[0]
+    assert any(row["opened_again"] for row in wanted)
+    assert any(row["sold_out"] and row["already_sold_out"] for row in wanted)
 
 
 @pytest.mark.parametrize("gone", [True, False])

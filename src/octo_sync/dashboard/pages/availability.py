@@ -17,6 +17,8 @@ from octo_sync.flows import wording
 _DRAWN = 40
 _SOON = 30
 _FASTER = 50
+_PAST = 90
+"""Days of travel that are over, of which sell-outs are shown."""
 _Behind = Callable[[Mapping[str, Any]], str]
 
 
@@ -25,6 +27,7 @@ def build(source: Source, filters: Filters) -> View:
     now = standing(source)
     rows = source.rows("availability", product=filters.product)
     today = now.today or date.min
+    since = now.today - DAY * _PAST if now.today else date.min
     until = min(now.availability_to or today, today + DAY * (MOST_DAYS - 1))
 
     def behind(row: Mapping[str, Any]) -> str:
@@ -39,6 +42,7 @@ def build(source: Source, filters: Filters) -> View:
             Section("", [Tiles(_tiles(rows, behind))]),
             Section("", [_chart(rows)]),
             _faster(source.rows("availability_faster", product=filters.product)),
+            _sold_out(source.rows("availability_sellouts", first=since, product=filters.product)),
             Section("Products", [_table(rows, behind)], _loaded(now.availability_to)),
         ],
         Filters(product=filters.product),
@@ -69,6 +73,36 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
         "the other options this copy has seen fewer than five departures fill."
     )
     return Section("Fills faster than usual", [table], note, id="faster")
+
+
+def _sold_out(rows: list[dict[str, Any]]) -> Section:
+    """How early departures sold out, of those that were seen on sale before."""
+    table = listed(
+        "Departures that sold out, by product",
+        [row for row in rows if row["sold_out"]],
+        Column("Product", "text", "product_name"),
+        Column("Sold out", "number", "sold_out", href=_full),
+        Column("Median days ahead of travel", "number", "median_days_ahead"),
+        Column("Opened again", "number", "opened_again"),
+        empty="No departure of these days was seen to sell out.",
+    )
+    others = sum(row["already_sold_out"] for row in rows)
+    unknown = (
+        f" {others:,} {'other was' if others == 1 else 'others were'} sold out when first seen: since when is unknown."
+    )
+    note = (
+        f"Departures of the last {_PAST} days and ahead that this copy saw on sale before. The number leads to those that are "
+        f"still sold out, or nearly.{unknown if others else ''}"
+    )
+    return Section("Sold out ahead", [table], note, id="sold-out")
+
+
+def _full(row: Mapping[str, Any]) -> str:
+    """Those of a product on the page Occupancy; '' where they are of more days than it shows."""
+    first, last = row["first_date"], row["last_date"]
+    if (last - first).days >= MOST_DAYS:
+        return ""
+    return f"occupancy?{urlencode({'first': first, 'last': last, 'product': row['product_key']})}#full"
 
 
 def _loaded(until: object) -> str:
