@@ -191,6 +191,33 @@ def test_rows_come_in_every_format(looked):
     assert ask("table").splitlines()[0].split() == ["a", "b", "c", "d", "e", "f"]
 
 
+def test_people_read_amounts_in_their_currencys_way_and_machines_all_digits(looked):
+    query = (
+        "select * from (values (1, 'JPY', 8843520::decimal(18,4), 0.2, -1200::decimal(18,4), 450000), "
+        "(2, 'EUR', 5009.09, 0.2, 12.3456, 500909), (3, 'KWD', 1.5, 0.2, null, 1500), (4, null, 7, 0.2, 8.5, 7)) "
+        "as t (n, currency, retail_amount, share, retail_now, retail_minor) order by n"
+    )
+
+    for form, split in (("table", str.split), ("md", lambda line: line.replace("|", " ").split())):
+        assert [split(line) for line in looked.ok("sql", query, "--format", form).splitlines()[2:]] == [
+            ["1", "JPY", "8,843,520", "0.2", "-1,200", "450000"],
+            ["2", "EUR", "5,009.09", "0.2", "12.3456", "500909"],
+            ["3", "KWD", "1.500", "0.2", "1500"],
+            ["4", "7.0000", "0.2", "8.5000", "7"],
+        ]
+    ends = {line.index("0.2") for line in looked.ok("sql", query).splitlines()[2:]}
+    assert len(ends) == 1, "amounts stand to the right"
+    assert [row["retail_amount"] for row in looked.json("sql", query)["rows"]] == [
+        "8843520.0000",
+        "5009.0900",
+        "1.5000",
+        "7.0000",
+    ]
+    assert "8843520.0000" in looked.ok("sql", query, "--format", "csv")
+    without = "select 5009.09::decimal(18,4) as retail_amount"
+    assert looked.ok("sql", without).splitlines()[2].strip() == "5009.0900"
+
+
 def test_a_column_name_that_occurs_twice_keeps_both_values(looked):
     (row,) = looked.json("sql", "select 1 as a, 2 as a")["rows"]
 

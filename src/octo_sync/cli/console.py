@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from octo_sync.cli.layout import clean, fit, folded, span
-from octo_sync.flows.wording import age, instant
+from octo_sync.flows.wording import age, instant, money
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -54,6 +54,8 @@ _NARROWEST = 12
 _FOLDED = 40
 """Columns that a folded text should have; others go for it."""
 _GAP = 2
+_PLACES = -4
+"""Exponent of the amounts in the tables, whatever a query calls them."""
 
 
 def color() -> bool:
@@ -210,7 +212,7 @@ def rows_text(
     while width is not None and sum(widths) + _GAP * (len(widths) - 1) > width and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     right = [
-        bool(rows) and all(isinstance(r[i], int | float | Decimal) or r[i] is None for r in rows)
+        bool(rows) and all(isinstance(r[i], int | float | Decimal | _Amount) or r[i] is None for r in rows)
         for i in range(len(heads))
     ]
 
@@ -230,6 +232,28 @@ def rows_text(
         lines.append(line(row if fold is None else [*row[:fold], parts[0], *row[fold + 1 :]]))
         lines += [line([part if i == fold else "" for i in range(len(heads))]) for part in parts[1:]]
     return "\n".join(lines)
+
+
+class _Amount(str):
+    """An amount as people read it; it stands to the right as numbers do."""
+
+    __slots__ = ()
+
+
+def _with_money(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
+    """Amounts with their currency's decimals, more where they have more, and thousands set apart; without one as they are."""
+    if "currency" not in columns:
+        return rows
+    place = list(columns).index("currency")
+    named = ["amount" in column and not column.endswith("_minor") for column in columns]
+
+    def shown(value: object, currency: object, *, is_named: bool) -> object:
+        if not isinstance(value, Decimal) or not value.is_finite() or not isinstance(currency, str) or not currency:
+            return value
+        is_amount = is_named or value.as_tuple().exponent == _PLACES
+        return _Amount(money(value, currency)) if is_amount else value
+
+    return [[shown(v, row[place], is_named=n) for v, n in zip(row, named, strict=True)] for row in rows]
 
 
 def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -263,8 +287,11 @@ def write_rows(
 ) -> None:
     """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
 
-    On a terminal a table that is too wide becomes one line a value.
+    On a terminal a table that is too wide becomes one line a value. People read amounts in their currency's way (table, md);
+    for machines they stay as they are.
     """
+    if form in ("table", "md"):
+        rows = _with_money(columns, rows)
     if form == "table":
         text, width = rows_text(columns, rows), terminal_width()
         if width is not None and len(text.splitlines()[1]) > width:
