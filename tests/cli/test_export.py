@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import stat
 import time
@@ -16,8 +17,8 @@ import yaml
 
 import octo_sync
 from octo_sync.errors import ConfigError
-from octo_sync.flows.export import dbt
-from octo_sync.flows.export.files import formula_safe
+from octo_sync.flows.export import dbt, workbook
+from octo_sync.flows.export.files import ExportError, formula_safe
 
 VALUES = (
     "select 1 as n, 12.5000::decimal(18,4) as amount, timestamptz '2026-01-02 03:04:05Z' as at, date '2026-01-02' as day, "
@@ -211,7 +212,67 @@ def test_several_things_go_into_a_folder(looked, tmp_path):
     assert document["files"][0]["rows"] == len(rows_of(tmp_path / "out/bookings.csv")) - 1
     looked.ok("export", "marts", "--to", tmp_path / "marts/", "--format", "parquet")
     marts = {t["name"] for t in looked.json("tables")["tables"] if t["schema"] == "marts"}
-    assert {p.stem.removeprefix("marts.") for p in (tmp_path / "marts").iterdir()} == marts
+    assert {p.stem for p in (tmp_path / "marts").iterdir()} == marts
+
+
+@pytest.mark.deep(2)
+def test_names_have_no_schema_but_where_two_are_the_same(looked, tmp_path):
+    looked.ok(
+        "export", "marts.coverage", "ops.coverage", "core.bookings", "bookings", "--to", tmp_path, "--format", "csv"
+    )
+
+    assert {p.name for p in tmp_path.iterdir()} == {"marts.coverage.csv", "ops.coverage.csv", "bookings.csv"}
+
+
+@pytest.mark.deep(5)
+def test_several_things_go_into_one_workbook_with_a_sheet_each(looked, tmp_path):
+    file = tmp_path / "all.xlsx"
+    (written,) = looked.json("export", "marts", "--to", file)["files"]
+    marts = [t for t in looked.json("tables")["tables"] if t["schema"] == "marts"]
+    book = openpyxl.load_workbook(file, read_only=True)
+
+    assert book.sheetnames == [sheet["name"] for sheet in written["sheets"]] == [t["name"] for t in marts]
+    assert [sheet["rows"] for sheet in written["sheets"]] == [t["rows"] for t in marts]
+    assert written["rows"] == sum(t["rows"] for t in marts)
+    for sheet, mart in zip(book, marts, strict=True):
+        head, *body = sheet.iter_rows(values_only=True)
+        assert len(body) == mart["rows"], mart["name"]
+        assert list(head) == [c["name"] for c in looked.json("tables", f"marts.{mart['name']}")["columns"]]
+    assert list(tmp_path.iterdir()) == [file]
+    again = looked("export", "marts", "--to", file)
+    assert (again.returncode, "--force" in again.stderr) == (2, True)
+    said = looked.ok("export", "dim_channel", "weak_departures", "--format", "xlsx", "--to", file, "--force")
+    assert re.fullmatch(r"\S+all\.xlsx  2 sheets, [\d,]+ rows  \S+ kB\n", said)
+    assert openpyxl.load_workbook(file).sheetnames == ["dim_channel", "weak_departures"]
+
+
+def test_a_table_too_long_for_a_sheet_is_named_and_nothing_is_written(looked, tmp_path, monkeypatch):
+    monkeypatch.setattr(workbook, "ROWS", 4)
+    with octo_sync.open(looked.directory / "octo.read.duckdb") as copy:
+        tables = [(f"t{n}", copy.sql(f"from range({n})").batches()) for n in (3, 4)]
+        with pytest.raises(ExportError, match="t4 has more; take csv"):
+            workbook.export_together(tables, tmp_path / "v.xlsx")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sheets_are_called_as_excel_can_take_it(looked, tmp_path):
+    long = "a_name_that_is_longer_than_a_sheet_s"
+    titles = ["History", "a/b", "A_B", f"{long}_1", f"{long}_2", ""]
+    with octo_sync.open(looked.directory / "octo.read.duckdb") as copy:
+        tables = ((title, copy.sql("select 1 as a").batches()) for title in titles)
+        workbook.export_together(tables, tmp_path / "v.xlsx")
+
+    wanted = ["History_2", "a_b", "A_B_2", long[:31], f"{long[:29]}_2", "rows"]
+    assert openpyxl.load_workbook(tmp_path / "v.xlsx").sheetnames == wanted
+
+
+def test_an_earlier_folder_of_that_name_is_said(looked, tmp_path):
+    (tmp_path / "all.xlsx").mkdir()
+    done = looked("export", "marts", "--to", tmp_path / "all.xlsx")
+
+    assert done.returncode == 2
+    assert "all.xlsx is a folder; name another file" in done.stderr
 
 
 def test_a_question_is_exported_with_its_parameters(looked, tmp_path):
@@ -237,6 +298,14 @@ def test_no_rows_are_a_head_and_nothing_else(looked, tmp_path):
     ("words", "said"),
     [
         (["bookings", "--to", "x"], "Which format"),
+        (["bookings", "--to", "x.ods"], "No format ends in .ods; say --format csv|"),
+        (["marts", "--to", "x.ods"], "No format ends in .ods"),
+        (
+            ["marts", "--to", "x.csv"],
+            "A file of each: --to x/ --format csv; one workbook with a sheet of each: --to x.xlsx",
+        ),
+        (["marts", "--to", "x.xlsx", "--format", "csv"], "A csv file holds one table"),
+        (["bookings", "dbt", "--to", "x.xlsx"], "dbt is no table"),
         (["boookings", "--to", "x.csv"], 'did you mean "bookings"'),
         (["--to", "x.csv"], "Say what"),
         (["bookings", "--sql", "select 1", "--to", "x.csv"], "Say what"),

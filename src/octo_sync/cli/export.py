@@ -1,6 +1,7 @@
 """`octo-sync export`: tables, marts, questions and queries as files."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from octo_sync.flows.export import delta
 from octo_sync.flows.export import files as export
 from octo_sync.flows.export.dbt import project as dbt_project
 from octo_sync.flows.export.dbt import sources
+from octo_sync.flows.export.workbook import export_together
 from octo_sync.flows.publish import sql_files
 
 if TYPE_CHECKING:
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
     from octo_sync.flows.export.files import Exported
 
 _FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
-_DELTA = "delta"
+_XLSX, _DELTA = "xlsx", "delta"
 
 
 class _Item(NamedTuple):
-    """Something to write: what its file and sheet are called, and its rows; no rows = what dbt reads."""
+    """Something to write: what its file and sheet are called, its rows (none = what dbt reads), its name with the schema."""
 
     name: str
     query: "Query | None"
+    full_name: str = ""
 
 
 @click.command()
@@ -41,7 +44,8 @@ class _Item(NamedTuple):
     "target",
     required=True,
     metavar="FILE|DIR",
-    help="A file, or a folder for several; folders are created. Delta tables may go to an object store (s3://…).",
+    help="A file, or a folder for several; an .xlsx file takes several, too, a sheet each. Folders are created. "
+    "Delta tables may go to an object store (s3://…).",
 )
 @click.option(
     "--format",
@@ -83,7 +87,10 @@ def command(
         if query is not None:
             items = [_Item("query", copy.sql(query, timeout=timeout or None))]
         else:
-            items = [item for name in what for item in _found(copy, project.directory, name, given, timeout or None)]
+            items = _named([i for name in what for i in _found(copy, project.directory, name, given, timeout or None)])
+        if len(items) > 1 and form in (None, _XLSX) and not _is_folder(target) and _ending(target) == _XLSX:
+            _workbook(copy, items, Path(target), force=force, json_=json_)
+            return 0
         if form == _DELTA:
             written = _delta(items, target)
         else:
@@ -110,12 +117,9 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     inside = [t for t in tables if t.schema == wanted]
     own = next((t for t in tables if wanted in (t.full_name, t.name)), None)
     if inside and own is None:
-        twice = {t.name for t in tables if sum(t.name == other.name for other in tables) > 1}
-        return [
-            _Item(t.full_name if t.name in twice else t.name, copy.table(t.full_name, timeout=timeout)) for t in inside
-        ]
+        return [_Item(t.name, copy.table(t.full_name, timeout=timeout), t.full_name) for t in inside]
     if own is not None:
-        return [_Item(wanted, copy.table(own.full_name, timeout=timeout))]
+        return [_Item(own.name, copy.table(own.full_name, timeout=timeout), own.full_name)]
     known = ask.questions(directory)
     question = ask.find(known, name)
     if question is None:
@@ -128,20 +132,81 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     return [_Item(question.name, copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout))]
 
 
+def _named(items: Sequence[_Item]) -> list[_Item]:
+    """Each once, by its name alone; where two have the same, with their schemas."""
+    once = {item.full_name or item.name: item for item in items}
+    names = Counter(item.name for item in once.values())
+    return [item._replace(name=full) if names[item.name] > 1 else item for full, item in once.items()]
+
+
+def _is_folder(where: str) -> bool:
+    """A slash at the end says so, whether it is there or not; a `Path` would forget it."""
+    return Path(where).is_dir() or where.endswith(("/", "\\"))
+
+
+def _ending(where: str) -> str:
+    return Path(where).suffix.removeprefix(".").lower()
+
+
 def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[Path, str]]:
-    """Path and format of each. A slash at the end says that it is a folder, there or not; a `Path` would forget it."""
+    """Path and format of each."""
     if not where:
         raise click.UsageError("Where to? Name a file, or a folder.")
     target = Path(where)
-    many = len(items) > 1 or target.is_dir() or where.endswith(("/", "\\"))
-    kind = form or ("" if many else target.suffix.removeprefix(".").lower())
-    if kind not in _FORMATS and any(item.query is not None for item in items):
-        raise click.UsageError(f"Which format? Say --format {'|'.join(_FORMATS)}, or give a file with such an ending.")
+    folder, ending = _is_folder(where), _ending(where)
+    many = len(items) > 1 or folder
+    kind = form or ("" if folder else ending)
+    if any(item.query is not None for item in items):
+        _check(target, kind, ending, tables=len(items), folder=folder)
     if not many:
         return [(target, kind)]
     if not kind and len(items) == 1:
         return [(target, "")]
     return [(target / (item.name if item.query is None else f"{item.name}.{kind}"), kind) for item in items]
+
+
+def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -> None:
+    """Refuse what cannot be meant, in a sentence."""
+    formats = "|".join(_FORMATS)
+    if folder and not kind and ending in _FORMATS:
+        raise click.UsageError(f"{target} is a folder; name another file, or say --format for files in it.")
+    if kind not in _FORMATS and ending and not folder:
+        raise click.UsageError(
+            f"No format ends in .{ending}; say --format {formats}, or give a file with such an ending."
+        )
+    if kind not in _FORMATS:
+        raise click.UsageError(f"Which format? Say --format {formats}, or give a file with such an ending.")
+    if tables > 1 and not folder and ending in _FORMATS:
+        bare = target.with_suffix("")
+        raise click.UsageError(
+            f"A {kind} file holds one table, and here are {tables}. A file of each: --to {bare}/ --format {kind}; "
+            f"one workbook with a sheet of each: --to {bare}.xlsx."
+        )
+
+
+def _workbook(copy: "Copy", items: Sequence[_Item], path: Path, *, force: bool, json_: bool) -> None:
+    """All items as sheets of one file, and say so."""
+    tables = [(item.name, _rows(item)) for item in items]
+    with _counting(path.name) as tell:
+        written, sheets = export_together(
+            ((name, query.batches()) for name, query in tables),
+            path,
+            force=force,
+            decimals=_decimals(copy),
+            progress=tell,
+        )
+    if json_:
+        held = [{"name": name, "rows": rows} for name, rows in sheets.items()]
+        file = {"path": str(path), "rows": written.rows, "bytes": written.size, "sheets": held}
+        console.document("export", {"files": [file]})
+    else:
+        click.echo(f"{path}  {len(sheets)} sheets, {written.rows:,} rows  {console.bytes_text(written.size)}")
+
+
+def _rows(item: _Item) -> "Query":
+    if item.query is None:
+        raise click.UsageError("dbt is no table; it has no format.")
+    return item.query
 
 
 def _write(
@@ -165,7 +230,7 @@ def _write(
             raw=raw,
             force=force,
             title=item.name,
-            decimals=_decimals(copy) if form == "xlsx" else {},
+            decimals=_decimals(copy) if form == _XLSX else {},
             progress=tell,
         )
 
@@ -174,11 +239,7 @@ def _delta(items: Sequence[_Item], target: str) -> "list[Exported]":
     """Each item as a Delta table."""
     if not target:
         raise click.UsageError("Where to? Name a folder, or an address such as s3://bucket/octo.")
-    tables = []
-    for item in items:
-        if item.query is None:
-            raise click.UsageError("dbt is no table; it has no format.")
-        tables.append((item.name, item.query))
+    tables = [(item.name, _rows(item)) for item in items]
     return delta.write(((name, query.batches()) for name, query in tables), target, SystemClock().now())
 
 

@@ -6,7 +6,7 @@ dates (1900 to 9999) cannot hold is a text too, never another value.
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.errors import ConfigError
-from octo_sync.flows.export.files import ExportError, as_json
+from octo_sync.flows.export.files import Exported, ExportError, as_json, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
     from octo_sync.flows.export.files import Writer
 
-ROWS, COLUMNS, TEXT = 1_048_576, 16_384, 32_767
-"""What a sheet can hold: rows with the head, columns, characters of a cell."""
+ROWS, COLUMNS, TEXT, NAME = 1_048_576, 16_384, 32_767, 31
+"""What a sheet can hold: rows with the head, columns, characters of a cell and of its name."""
 _DIGITS, _EXACT = 15, 10**15
 """What Excel keeps of a number."""
 _EPOCH, _FIRST_DAY, _LAST_DAY = 25_569, -25_202, 2_932_897
@@ -39,12 +39,40 @@ def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[s
         ExportError: There are more rows or columns, or a longer text, than a sheet can hold.
         OSError: It cannot be written.
     """
-    if len(schema) > COLUMNS:
-        raise ExportError(f"A sheet holds {COLUMNS:,} columns and this has {len(schema):,}; take csv or parquet.")
     with opened(path) as book:
         sheet = _Batches(book, schema, title, decimals)
         yield sheet.write
         sheet.finish()
+
+
+def export_together(
+    tables: "Iterable[tuple[str, pa.RecordBatchReader]]",
+    target: Path,
+    *,
+    force: bool = False,
+    decimals: Mapping[str, int] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> tuple[Exported, dict[str, int]]:
+    """Write each table into a sheet of its own in the workbook `target`: the file, and its sheets with their rows. Blocking.
+
+    Raises:
+        ConfigError: The target is there and `force` is not said, it cannot be written, or XlsxWriter is not installed.
+        ExportError: A table does not fit into a sheet.
+        QueryError, WarehouseError: The rows cannot be read. The target is as it was in every case.
+    """
+    rows, sheets = 0, dict[str, int]()
+    with writing(target, force=force) as fresh:
+        with opened(fresh) as book:
+            for title, batches in tables:
+                sheet = _Batches(book, batches.schema, title, decimals or {})
+                for batch in batches:
+                    sheet.write(batch)
+                    rows += batch.num_rows
+                    progress(rows)
+                sheet.finish()
+                sheets[sheet.sheet.get_name()] = sheet.next - 1
+        size = fresh.stat().st_size
+    return Exported(target, rows, size), sheets
 
 
 @contextmanager
@@ -94,7 +122,7 @@ class Sheet:
     """Rows one after the other below a bold head that stays in sight; `keep` columns stay, too."""
 
     def __init__(self, book: Any, title: str, heads: Sequence[str], *, keep: int = 0) -> None:  # noqa: ANN401
-        self.sheet = book.add_worksheet("".join("_" if c in "[]:*?/\\'" else c for c in title)[:31] or "rows")
+        self.sheet = book.add_worksheet(_name(title, [sheet.get_name() for sheet in book.worksheets()]))
         self.next = 0
         self.widths = {column: len(head) for column, head in enumerate(heads)}
         self._book, self._title, self._formats = book, title, dict[str, Any]()
@@ -138,6 +166,10 @@ class _Batches(Sheet):
     """A sheet of Arrow batches."""
 
     def __init__(self, book: Any, schema: "pa.Schema", title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
+        if len(schema) > COLUMNS:
+            raise ExportError(
+                f"A sheet holds {COLUMNS:,} columns and {title} has {len(schema):,}; take csv or parquet."
+            )
         super().__init__(book, title, schema.names)
         self._decimals = decimals
         self._precision = _index(schema.names, "currency_precision")
@@ -210,6 +242,17 @@ class _Batches(Sheet):
             exponent = value.normalize().as_tuple().exponent
             digits = max(2, -exponent) if isinstance(exponent, int) else 2
         return "#,##0" + ("." + "0" * min(int(digits), 10) if digits else "")
+
+
+def _name(title: str, others: Sequence[str]) -> str:
+    """What a sheet may be called: short, none twice whatever the capitals, and not "History", which Excel keeps for itself."""
+    taken = {"history", *(name.lower() for name in others)}
+    name = unique = "".join("_" if c in "[]:*?/\\'" else c for c in title)[:NAME] or "rows"
+    number = 1
+    while unique.lower() in taken:
+        number += 1
+        unique = f"{name[: NAME - len(f'_{number}')]}_{number}"
+    return unique
 
 
 _Put = Callable[[int, Any, Sequence[Any]], None]
