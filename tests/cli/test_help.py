@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,26 @@ def test_every_command_and_option_has_a_meaning(name):
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
             assert option.help or (name, option.opts[0]) in OBVIOUS, f"{name} {option.opts[0]}"
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name])
+def test_every_help_ends_with_an_example_that_the_command_takes(name, tmp_path, monkeypatch):
+    """It is parsed and not run."""
+    shown = ALL[name].get_help(click.Context(ALL[name], terminal_width=80)).splitlines()[-1]
+    example = re.fullmatch(r"  Example: octo-sync (.+)", shown)
+    assert example, shown
+    assert len(shown) <= 80
+    words = shlex.split(example[1])
+    assert words[: len(name.split())] == name.split()
+
+    (tmp_path / "octo-backup").mkdir()  # what a backup would have made
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    context = root.make_context("octo-sync", words, obj={})
+    while isinstance(context.command, click.Group):
+        part, command, left = context.command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(part, left, parent=context)
+    assert context.args == []
 
 
 def test_every_command_has_its_place_on_the_page():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from octo_sync.flows.ask import Question, Value
 
 
+@options.example("ask 14")
 @click.command()
 @click.argument("question", required=False)
 @click.option(

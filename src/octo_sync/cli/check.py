@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from octo_sync.flows.publish import SqlFile
 
 
+@options.example("check --limit 5")
 @click.command()
 @options.project
 @options.limit(20, "Rows to print per check at most.", 1)

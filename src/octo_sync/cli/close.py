@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST = 20
 
 
+@options.example("close 2026-10")
 @click.command()
 @click.argument("period", required=False, metavar="[MONTH]")
 @click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")

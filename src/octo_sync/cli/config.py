@@ -9,6 +9,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 
+@options.example("config --origin")
 @click.group(cls=options.Group)
 def command() -> None:
     """Show or validate the configuration in force."""
@@ -17,6 +18,7 @@ def command() -> None:
 command.default = "show"
 
 
+@options.example("config show --origin")
 @command.command("show")
 @options.project
 @click.option("--origin", is_flag=True, help="Also show where each value comes from.")
@@ -54,6 +56,7 @@ def _text(value: object) -> str:
     return str(value) or '""'
 
 
+@options.example("config validate")
 @command.command("validate")
 @options.project
 @options.as_json

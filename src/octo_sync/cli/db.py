@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("db backup ../octo-backup")
 @click.group(cls=options.Group)
 def command() -> None:
     """Back up, restore, migrate or rebuild the databases."""
@@ -64,6 +65,7 @@ def _of_warehouse(loaded: "Pipeline") -> tuple[int | None, dict[str, dict[str, s
     return schema, {"postgres": {"server": server}}
 
 
+@options.example("db migrate --check")
 @command.command("migrate")
 @options.project
 @click.option("--check", is_flag=True, help="Only show the versions; exit 3 when they differ.")
@@ -91,6 +93,7 @@ def migrate(pipeline: str | None, directory: Path, *, check: bool, json_: bool) 
     return 0
 
 
+@options.example("db backup ../octo-backup")
 @command.command("backup")
 @click.argument("target", type=click.Path(path_type=Path, file_okay=False))
 @options.project
@@ -118,6 +121,7 @@ def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) 
     return 0
 
 
+@options.example("db restore ../octo-backup --force")
 @command.command("restore")
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
@@ -144,6 +148,7 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
     return 0
 
 
+@options.example("db rebuild")
 @command.command("rebuild")
 @click.option(
     "--from",

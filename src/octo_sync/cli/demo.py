@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octo_sync.cli import console
+from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("demo --bookings 200")
 @click.command()
 @click.option("--seed", type=int, default=7, show_default=True, help="What the sandbox makes its data from.")
 @click.option(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("doctor --offline")
 @click.command()
 @options.project
 @click.option("--offline", is_flag=True, help="Make no network calls.")

@@ -8,6 +8,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.sync.drift import KEPT, accept
 
 
+@options.example("drift")
 @click.command()
 @click.option("--accept", "path", metavar="PATH", help="Drop the values of this field, such as bookings.utcUpdatedAt.")
 @click.option("-c", "--connection", metavar="NAME", help="With --accept: only of this connection.")

@@ -58,6 +58,7 @@ _SCHEDULE = """\
 """
 
 
+@options.example("init --url https://api.example.com --token-env ACME_TOKEN")
 @click.command()
 @click.option("--url", help="The service's base address, ending in its version, e.g. https://api.example.com/octo/v1.")
 @click.option(

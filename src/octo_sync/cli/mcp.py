@@ -30,6 +30,7 @@ _INSTRUCTIONS = (
 )
 
 
+@options.example("mcp -C octo-demo")
 @click.command()
 @options.project
 def command(directory: Path, pipeline: str | None) -> int:

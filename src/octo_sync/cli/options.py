@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+C = TypeVar("C", bound=click.Command)
 
 _ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
@@ -44,6 +45,16 @@ def project(function: F) -> F:
         default=Path(),
         help="Project directory.  [default: this one]",
     )(function)
+
+
+def example(words: str) -> Callable[[C], C]:
+    """A line to copy, without the program's name, at the end of a command's `--help`."""
+
+    def with_example(command: C) -> C:
+        command.epilog = f"\b\nExample: octo-sync {words}"  # \\b keeps it on one line
+        return command
+
+    return with_example
 
 
 def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature

@@ -30,6 +30,7 @@ _OUT_OF_REACH = (
 )
 
 
+@options.example("privacy export --email guest@example.com --to guest.json")
 @click.group(cls=options.Group)
 def command() -> None:
     """Erase a person, or export everything that is stored about one."""
@@ -46,6 +47,7 @@ def _who(function: F) -> F:
     return function
 
 
+@options.example("privacy list")
 @command.command("list")
 @options.project
 @options.as_json
@@ -74,6 +76,7 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     return 0
 
 
+@options.example("privacy erase --email guest@example.com")
 @command.command("erase")
 @_who
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -113,6 +116,7 @@ def erase(
     return 0 if done.done_at and not done.left else 5
 
 
+@options.example("privacy export --email guest@example.com --to guest.json")
 @command.command("export")
 @_who
 @click.option(

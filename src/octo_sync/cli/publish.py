@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("publish")
 @click.command()
 @options.project
 @options.as_json

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id"]
 
 
+@options.example("quarantine --retry --all")
 @click.command()
 @click.argument("ids", nargs=-1)
 @click.option("--retry", is_flag=True, help="Reset the failures of IDS, so that the next sync fetches them again.")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline, ThereTable
 
 
+@options.example("reconcile ledger --html ledger.html")
 @click.group(cls=options.Group)
 def command() -> None:
     """Compare the copy with a ledger, CRM or other system; explain every difference.
@@ -32,6 +33,7 @@ def command() -> None:
 command.default, command.default_takes_a_name = "run", True
 
 
+@options.example("reconcile run ledger --dry-run")
 @command.command("run")
 @click.argument("name", required=False)
 @options.project
@@ -99,6 +101,7 @@ def _run_all(
     return code
 
 
+@options.example("reconcile list")
 @command.command("list")
 @options.project
 @options.as_json
@@ -125,6 +128,7 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     return 0
 
 
+@options.example("reconcile accept supplier_reference=1042 --note refunded")
 @command.command("accept")
 @click.argument("key")
 @click.option("--note", help="Why; required unless --undo.")

@@ -29,6 +29,7 @@ _WIDTH = 1440
 _SECONDS = 60.0
 
 
+@options.example("report --to overview.html")
 @click.command()
 @options.project
 @click.option(

@@ -8,6 +8,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.status.document import run_document
 
 
+@options.example("runs last")
 @click.command()
 @click.argument("run", required=False)
 @options.project

@@ -24,6 +24,7 @@ _CHANGES = {
 }
 
 
+@options.example("sandbox serve --demo")
 @click.group(cls=options.Group)
 def command() -> None:
     """Run the built-in OCTO service alone, with data, webhooks and faults."""
@@ -32,6 +33,7 @@ def command() -> None:
 command.default = "serve"
 
 
+@options.example("sandbox serve --bookings 200")
 @command.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -117,6 +119,7 @@ def _announce(base_url: str, config: "SandboxConfig") -> None:
     sys.stdout.flush()
 
 
+@options.example("sandbox trigger booking -n 5")
 @command.command("trigger")
 @click.argument("event", type=click.Choice(list(_CHANGES)))
 @options.project

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("serve --open")
 @click.command()
 @options.project
 @click.option(

@@ -25,6 +25,7 @@ _PUBLISHED_AT = (
 """On PostgreSQL each publish says so in the schema's comment."""
 
 
+@options.example("status --fail-if-stale 26h")
 @click.command()
 @options.project
 @click.option(

@@ -26,6 +26,7 @@ _only = click.option(
 )
 
 
+@options.example("subscriptions ensure")
 @click.group(cls=options.Group)
 def command() -> None:
     """Manage the webhook subscription at each service.
@@ -34,6 +35,7 @@ def command() -> None:
     """
 
 
+@options.example("subscriptions ensure")
 @command.command("ensure")
 @options.project
 @_only
@@ -46,6 +48,7 @@ def ensure(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json
     return _change("ensure", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
+@options.example("subscriptions rotate")
 @command.command("rotate")
 @options.project
 @_only
@@ -58,6 +61,7 @@ def rotate(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json
     return _change("rotate", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
+@options.example("subscriptions remove")
 @command.command("remove")
 @options.project
 @_only
@@ -75,6 +79,7 @@ def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes:
     return _change("remove", loaded, only, json_=json_)
 
 
+@options.example("subscriptions list")
 @command.command("list")
 @options.project
 @_only

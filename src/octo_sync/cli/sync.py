@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("sync --dry-run")
 @click.command()
 @options.project
 @click.option("--full", is_flag=True, help="Start over instead of resuming an interrupted run.")

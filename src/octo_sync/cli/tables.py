@@ -27,6 +27,7 @@ _RESOURCES = {
 }
 
 
+@options.example("tables fct_bookings")
 @click.command()
 @click.argument("name", required=False)
 @click.option("--ddl", is_flag=True, help="Print the CREATE TABLE statements with their comments.")

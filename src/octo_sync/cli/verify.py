@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
+@options.example("verify --live")
 @click.command()
 @options.project
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")

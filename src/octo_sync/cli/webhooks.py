@@ -24,11 +24,13 @@ _EVERY = 0.2
 """Seconds between two looks at the journal."""
 
 
+@options.example("webhooks --follow")
 @click.group(cls=options.Group)
 def command() -> None:
     """List or follow the webhook deliveries, or replay them."""
 
 
+@options.example("webhooks list --last 50")
 @command.command("list")
 @options.project
 @click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
@@ -123,6 +125,7 @@ def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
     return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})
 
 
+@options.example("webhooks replay --since 2h")
 @command.command("replay")
 @options.project
 @click.option(
