@@ -18,7 +18,7 @@ import yaml
 import octo_sync
 from octo_sync.errors import ConfigError
 from octo_sync.flows.export import dbt, workbook
-from octo_sync.flows.export.files import ExportError, formula_safe
+from octo_sync.flows.export.files import ExportError, formula_safe, writing
 
 VALUES = (
     "select 1 as n, 12.5000::decimal(18,4) as amount, timestamptz '2026-01-02 03:04:05Z' as at, date '2026-01-02' as day, "
@@ -190,6 +190,20 @@ def test_an_export_that_is_stopped_leaves_nothing(looked, tmp_path):
     process.communicate(timeout=120)
 
     assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_just_after_its_file_was_made_leaves_nothing(tmp_path, monkeypatch):
+    does = os.open
+
+    def interrupted(*given):
+        os.close(does(*given))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patched:
+        patched.setattr("octo_sync.flows.export.files.os.open", interrupted)
+        with writing(tmp_path / "b.csv", force=False):
+            pass
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,9 +14,9 @@ each format says of a value:
 import csv
 import io
 import os
-import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -86,6 +86,18 @@ def export(
     return Exported(target, rows, size)
 
 
+def _make(fresh: Path, target: Path) -> None:
+    """An empty file that nobody else made; one that is left of a killed process goes first."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise ConfigError(f"{target.parent} is a file and no folder; name another place than {target}.") from None
+    except OSError as error:
+        raise ConfigError(f"{target} cannot be written: {error.strerror or error}; name another place.") from None
+
+
 @contextmanager
 def writing(target: Path, *, force: bool) -> Iterator[Path]:
     """A file beside the target, readable by its owner only, that takes its place when the block ends well.
@@ -97,16 +109,10 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
         ExportError: The disk is full, or fails.
     """
     free(target, force=force)
+    # Its name is known before it is there: a signal may come at any moment after that.
+    fresh = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except FileExistsError:
-        raise ConfigError(f"{target.parent} is a file and no folder; name another place than {target}.") from None
-    except OSError as error:
-        raise ConfigError(f"{target} cannot be written: {error.strerror or error}; name another place.") from None
-    os.close(handle)
-    fresh = Path(name)
-    try:
+        _make(fresh, target)
         yield fresh
         with fresh.open("rb") as file:
             os.fsync(file.fileno())
@@ -116,7 +122,8 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
         why = error.strerror or error
         raise ExportError(f"{target} cannot be written: {why}. What was there before is as it was.") from None
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
 
 
 def free(target: Path, *, force: bool) -> None:
