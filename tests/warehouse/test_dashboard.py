@@ -68,6 +68,7 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
         "currency": "EUR",
         "bucket": "mismatched",
         "alone": "no_net",
+        "tax": "VAT",
         "since": NOON.date() - 30 * DAY,
         "by": NOON.date() - 30 * DAY,
     }

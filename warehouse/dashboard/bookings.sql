@@ -9,7 +9,8 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
--- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail; confirmed ones alone that are not_used; null: all.
+-- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used; those alone that state no_tax, or a tax; null: all.
+-- parameter: tax: text: : Of those that state a tax: one of this name; null: of any.
 -- parameter: most: integer: 500: Rows at most.
 select
   booking_key,
@@ -34,7 +35,7 @@ select
   currency,
   retail_amount,
   net_amount
-from marts.fct_bookings
+from marts.fct_bookings b
 where (
     case cast($kind as text)
       when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
@@ -66,7 +67,16 @@ where (
       when 'not_stated' then is_cancelled and coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')
       when 'no_net' then net_amount is null
       when 'no_retail' then retail_amount is null
+      when 'full_no_retail' then is_cancelled and cancellation_refund = 'FULL' and retail_amount is null
+      when 'none_no_net' then is_cancelled and cancellation_refund = 'NONE' and net_amount is null
       when 'not_used' then status = 'CONFIRMED' and not is_redeemed
+      when 'no_tax' then not exists (
+        select 1 from core.booking_taxes t where t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
+      )
+      when 'tax' then exists (
+        select 1 from core.booking_taxes t where t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
+          and t.name = coalesce(cast($tax as text), t.name)
+      )
       else true
     end
   )

@@ -1,10 +1,13 @@
 """What pages say of a booking and a departure in a row, and the addresses of their own pages."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import MAXYEAR, MINYEAR, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from octo_sync.dashboard.days import month_days
+from octo_sync.dashboard.view import Column
 from octo_sync.flows import wording
 from octo_sync.model import zone_of
 
@@ -41,6 +44,22 @@ def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /,
     if None in chosen.values():
         return ""
     return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **more, **chosen})}"
+
+
+def month_page(number: str, kind: str, month: str, **only: str) -> Callable[[Mapping[str, Any]], str]:
+    """The list behind a row of one month, where its `number` is not 0; bookings without a month are in no list."""
+    return lambda row: bookings_page(row, kind, *month_days(row[month]), **only) if row[number] and row[month] else ""
+
+
+def occupancy_page(first: date, last: date, product: str | None, place: str) -> str:
+    """The address of the page Occupancy of these days, and of a product alone, at one of its places."""
+    chosen = {"first": first, "last": last, **({"product": product} if product else {})}
+    return f"occupancy?{urlencode(chosen)}#{place}"
+
+
+def leading(href: Callable[[Any], str], *columns: Column) -> list[Column]:
+    """The same columns, which all lead to one page: amounts and guests to the bookings that they are of."""
+    return [replace(column, href=href) for column in columns]
 
 
 def known_text(without: str) -> Callable[[Mapping[str, Any]], str]:

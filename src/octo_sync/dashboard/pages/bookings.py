@@ -13,6 +13,7 @@ from octo_sync.dashboard.links import (
     booking_text,
     departure_page,
     known_text,
+    leading,
     status_text,
     travel_text,
     venue_time,
@@ -46,7 +47,11 @@ _ONLY = {
     "not_stated": "that were cancelled and say nothing of a refund",
     "no_net": "without a net price",
     "no_retail": "without a retail price",
+    "full_no_retail": "with a full refund and no retail price",
+    "none_no_net": "without a refund and a net price",
     "not_used": "that are not used yet",
+    "no_tax": "that state no tax",
+    "tax": "with a tax",
 }
 
 
@@ -58,6 +63,7 @@ def build(source: Source, filters: Filters) -> View:
     """
     kind = _one_of("kind", _KINDS, filters) or "sold"
     only = _one_of("only", _ONLY, filters)
+    name = filters.more.get("name") or None
     today = standing(source).today or date.min
     first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
     last = filters.last or first + (_HELD if kind == "held" else _AHEAD) * DAY
@@ -71,6 +77,7 @@ def build(source: Source, filters: Filters) -> View:
         "by": by,
         "since": since,
         "alone": only,
+        "tax": name,
         "now": source.now().replace(second=0, microsecond=0),
         **chosen,
     }
@@ -115,16 +122,27 @@ def build(source: Source, filters: Filters) -> View:
         empty="There is no such booking.",
         more=f"{_MOST:,} of {number:,} are shown; csv has all of them." if number > _MOST else "",
     )
+    more = {
+        "kind": kind,
+        **({"only": only} if only else {}),
+        **({"name": name} if name else {}),
+        **_days(kind, by, since),
+    }
     in_all = listed(
         "In all, by currency",
         totals,
         Column("Currency", "text", "currency", none="no currency"),
-        Column("Bookings", "number", "bookings"),
-        Column("Guests", "number", "guests", none="unknown"),
-        Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("With retail price", "number", known_text("without_retail")),
-        Column("Net", "money", "net_amount", none="unknown"),
-        Column("With net price", "number", known_text("without_net")),
+        *leading(
+            lambda row: (
+                f"bookings?{urlencode({**more, **kept, 'currency': row['currency']})}" if row["currency"] else ""
+            ),
+            Column("Bookings", "number", "bookings"),
+            Column("Guests", "number", "guests", none="unknown"),
+            Column("Retail", "money", "retail_amount", none="unknown"),
+            Column("With retail price", "number", known_text("without_retail")),
+            Column("Net", "money", "net_amount", none="unknown"),
+            Column("With net price", "number", known_text("without_net")),
+        ),
     )
     find = Block("find.html.j2", {"text": ""})
     items: list[Item] = [
@@ -135,13 +153,13 @@ def build(source: Source, filters: Filters) -> View:
     ]
     return View(
         "Bookings",
-        lead[kind] + (f" Only those {_ONLY[only]}." if only else ""),
+        lead[kind] + (f" Only those {_ONLY[only]}{f' named {name}' if name else ''}." if only else ""),
         [Section("", [find]), Section("", items)],
         Filters(
             first=first,
             last=last,
             **chosen,
-            more={"kind": kind, **({"only": only} if only else {}), **_days(kind, by, since)},
+            more=more,
         ),
     )
 
@@ -223,5 +241,5 @@ PAGE = Page(
     order=17,
     build=build,
     shown=frozenset({"dates", "product", "channel", "currency"}),
-    fields=frozenset({"kind", "only", "by", "since"}),
+    fields=frozenset({"kind", "only", "name", "by", "since"}),
 )
