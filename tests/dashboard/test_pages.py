@@ -53,15 +53,39 @@ def tiles(page):
 
 def table(page, caption):
     """The rows of the table of that caption, each a list of texts, as a reader sees them."""
+    return [[html.unescape(re.sub("<[^>]+>", "", each)) for each in row] for row in _cells(page, caption)]
+
+
+def leads(page, caption):
+    """The same, each a list of the addresses that its cells lead to; '' where a cell leads nowhere."""
+    found = [[re.search(r'<a href="\./([^"]*)"', each) for each in row] for row in _cells(page, caption)]
+    return [[html.unescape(each[1]) if each else "" for each in row] for row in found]
+
+
+def _cells(page, caption):
     every = re.findall(r"<caption[^>]*>(.*?)</caption>(.*?)</table>", page, re.DOTALL)
     (inner,) = [inner for name, inner in every if html.unescape(name) == caption]
     return [
-        [
-            html.unescape(re.sub("<[^>]+>", "", each))
-            for each in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
-        ]
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         for row in re.findall(r"<tr>(.*?)</tr>", inner.partition("<tbody>")[2], re.DOTALL)
     ]
+
+
+async def led_to(dashboard, page, caption, *columns):
+    """How many numbers of these columns lead to as many bookings; each does that is not 0 and of a known whole."""
+    seen = 0
+    for row, addresses in zip(table(page, caption), leads(page, caption), strict=True):
+        for at in columns:
+            number = int(row[at].replace(",", ""))
+            if row[0] == "unknown" or not (number or addresses[at]):
+                continue
+            listed = await dashboard.text(f"/{addresses[at]}")
+            sums = table(listed, "In all, by currency") if number else []
+            assert addresses[at].startswith("bookings?"), (caption, row, at)
+            assert sum(int(each[1].replace(",", "")) for each in sums) == number, (caption, addresses[at])
+            assert number or "There is no such booking." in listed
+            seen += number > 0
+    return seen
 
 
 def charts(page):

@@ -8,6 +8,7 @@ select
   b.travel_month,
   t.name as tax_name,
   coalesce(t.currency, b.currency) as currency,
+  b.connection_id,
   b.channel_name,
   count(*) as bookings,
   sum(t.retail_amount) as retail_tax,

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard.days import month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
-from octo_sync.dashboard.links import booking_page, booking_text
+from octo_sync.dashboard.links import booking_page, booking_text, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Column, Table, listed
 from octo_sync.flows.periods import CAUSES
@@ -48,12 +48,12 @@ class Compared:
             "Open differences",
             "number",
             told,
-            href=lambda row: _days("reconcile?", row[name]) if self.last(row[name]) else "",
+            href=lambda row: f"reconcile?{_days(row[name])}" if self.last(row[name]) else "",
         )
 
 
-def _days(address: str, month: str) -> str:
-    return address + urlencode(dict(zip(("first", "last"), month_days(month), strict=True)))
+def _days(month: str) -> str:
+    return urlencode(dict(zip(("first", "last"), month_days(month), strict=True)))
 
 
 def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
@@ -73,14 +73,14 @@ def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
         Column("Bookings known", "yes", "is_known"),
         compared.column("travel_month"),
         Column("Compared", "instant", lambda row: compared.last(row["travel_month"])),
-        Column(
-            "Not used",
-            "number",
-            "not_used",
-            href=lambda row: _days("bookings?kind=sold&only=not_used&", row["travel_month"]) if row["not_used"] else "",
+        *(
+            Column(title, "number", number, href=month_page(number, kind, "travel_month", only=only))
+            for title, number, kind, only in (
+                ("Not used", "not_used", "sold", "not_used"),
+                ("Without net price", "without_net", "sold", "no_net"),
+                ("Refund not stated", "refund_not_stated", "cancelled", "not_stated"),
+            )
         ),
-        Column("Without net price", "number", "without_net"),
-        Column("Refund not stated", "number", "refund_not_stated"),
     )
     said = (
         f"The last {_MONTHS} months. Ready: all bookings are known and, where a ledger is compared, no difference of the "
@@ -92,6 +92,7 @@ def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
 def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Table]:
     """Closed months, whatever months the page shows; and, where there are any, what changed in them."""
     figures, changes = source.rows("finance_closed", **asked), source.rows("finance_adjustments", **asked)
+    now = month_page("connection_id", "sold", "period")
     months = listed(
         "Closed months of travel: figures then, adjustments, figures now",
         figures,
@@ -101,10 +102,10 @@ def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Ta
         Column("Bookings known then", "yes", "was_complete"),
         Column("Net then", "money", "net_amount", none="unknown"),
         Column("Net adjustment", "money", "net_adjustment"),
-        Column("Net now", "money", "net_now", none="unknown"),
+        Column("Net now", "money", "net_now", none="unknown", href=now),
         Column("Retail then", "money", "retail_amount", none="unknown"),
         Column("Retail adjustment", "money", "retail_adjustment"),
-        Column("Retail now", "money", "retail_now", none="unknown"),
+        Column("Retail now", "money", "retail_now", none="unknown", href=now),
         Column("Adjustments", "number", "adjustments"),
         empty="No month is closed.",
         most=_ROWS,

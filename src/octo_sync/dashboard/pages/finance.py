@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 from octo_sync.dashboard import closing, pictures
 from octo_sync.dashboard.days import month_days, month_end, month_start
-from octo_sync.dashboard.links import bookings_page, known_text
+from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -54,20 +54,23 @@ def build(source: Source, filters: Filters) -> View:
             *([Section("Open-dated bookings", _undated(undated, in_all, last, today), _UNDATED)] if undated else []),
             Section(
                 "Taxes",
-                _taxes(source.rows("finance_taxes", **asked)),
+                _taxes(
+                    source.rows("finance_taxes", **asked),
+                    lambda row: bookings_page({**row, **channel}, "sold", first, last, **_stated(row)),
+                ),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
                 "supplier. Under none stated are sold bookings without a named tax. One with several taxes is in "
                 "several rows. The service names taxes and tells no rates.",
             ),
             Section(
                 "Cancelled bookings: refunds due and money kept",
-                _refunds(refunds),
+                _refunds(refunds, in_all),
                 "By month of cancellation. The service says whether a refund is full, partial or none; it does not say how "
                 "much a partial one is, nor whether it was paid. Kept: the prices of the bookings whose refund is none.",
             ),
             Section(
                 "Deferred revenue",
-                _deferred(deferred, months, has_begun=first <= today),
+                _deferred(deferred, months, lambda row: _still_to_travel({**row, **channel}), has_begun=first <= today),
                 "On the books at the end of the month, to travel later: each booking counts with its present day of travel and "
                 "price. A month that is not over counts what is on the books now."
                 + (" Open-dated bookings are not in it; they are above." if undated else ""),
@@ -99,14 +102,7 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
         rows,
         Column("Travel month", "month", "travel_month"),
         Column("Channel", "text", "channel_name"),
-        Column("Net payable", "money", "net_amount", none="unknown"),
-        Column("Retail with net price", "money", "retail_with_net", none="unknown"),
-        Column("Margin", "money", "margin_amount", none="unknown"),
-        Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("Bookings", "number", "bookings", href=_behind("bookings", "sold", "travel_month")),
-        Column(
-            "Without net price", "number", "without_net", href=_behind("without_net", "sold", "travel_month", "no_net")
-        ),
+        *_payable(partial(month_page, month="travel_month")),
         Column("Supplier", "text", "supplier_name"),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
@@ -114,6 +110,20 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
         most=_ROWS,
     )
     return [_in_all(rows, behind), each] if rows else [each]
+
+
+def _payable(behind: Callable[..., _Behind]) -> list[Column]:
+    return [
+        *leading(
+            behind("bookings", "sold"),
+            Column("Net payable", "money", "net_amount", none="unknown"),
+            Column("Retail with net price", "money", "retail_with_net", none="unknown"),
+            Column("Margin", "money", "margin_amount", none="unknown"),
+            Column("Retail", "money", "retail_amount", none="unknown"),
+            Column("Bookings", "number", "bookings"),
+        ),
+        Column("Without net price", "number", "without_net", href=behind("without_net", "sold", only="no_net")),
+    ]
 
 
 def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[dict[str, Any]]:
@@ -143,27 +153,10 @@ def _in_all(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table
         "Net payable in all",
         _summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
         Column("Currency", "text", "currency", none="no currency"),
-        Column("Net payable", "money", "net_amount", none="unknown"),
-        Column("Retail with net price", "money", "retail_with_net", none="unknown"),
-        Column("Margin", "money", "margin_amount", none="unknown"),
-        Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("Bookings", "number", "bookings", href=behind("bookings", "sold")),
-        Column("Without net price", "number", "without_net", href=behind("without_net", "sold", only="no_net")),
+        *_payable(behind),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
     )
-
-
-def _behind(number: str, kind: str, month: str, only: str = "") -> _Behind:
-    """Of a row of one month; bookings without a month are in no list."""
-
-    def address(row: dict[str, Any]) -> str:
-        if not row[number] or not row[month]:
-            return ""
-        first, last = month_days(row[month])
-        return bookings_page(row, kind, first, last, **({"only": only} if only else {}))
-
-    return address
 
 
 _UNDATED = (
@@ -176,19 +169,18 @@ _UNDATED = (
 def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: date, today: date) -> list[Table]:
     is_now = last >= today
     then = "yet" if is_now else f"by {last}"
+    unused = behind("unused", "open", only="not_used") if is_now else lambda _: ""
     figures = [
         Column("Sold", "number", "bookings", href=behind("bookings", "open")),
         Column("Used in these months", "number", "used"),
         Column("Used: retail", "money", "used_retail", none="unknown"),
         Column("Used: net", "money", "used_net", none="unknown"),
-        Column(
-            "Not used yet" if is_now else "Not used at the end",
-            "number",
-            "unused",
-            href=behind("unused", "open", only="not_used") if is_now else None,
+        *leading(
+            unused,
+            Column("Not used yet" if is_now else "Not used at the end", "number", "unused"),
+            Column("Not used: retail", "money", "unused_retail", none="unknown"),
+            Column("Not used: net", "money", "unused_net", none="unknown"),
         ),
-        Column("Not used: retail", "money", "unused_retail", none="unknown"),
-        Column("Not used: net", "money", "unused_net", none="unknown"),
         Column("Used on an unknown day", "number", "used_some_day"),
         Column("Without net price", "number", "without_net", href=behind("without_net", "open", only="no_net")),
     ]
@@ -205,9 +197,14 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: d
     ]
 
 
-def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
+def _stated(row: dict[str, Any]) -> dict[str, str]:
+    """Which bookings alone are behind a row of taxes."""
+    return {"only": "no_tax"} if row["tax_name"] is None else {"only": "tax", "name": row["tax_name"]}
+
+
+def _taxes(rows: list[dict[str, Any]], behind: _Behind) -> list[Table]:
+    name = Column("Tax", "text", "tax_name", none="none stated")
     figures = [
-        Column("Tax", "text", "tax_name", none="none stated"),
         Column("In retail", "money", "retail_tax"),
         Column("In net", "money", "net_tax"),
         Column("Whole retail price, taxes included", "money", "retail_amount", none="unknown"),
@@ -216,7 +213,8 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
     in_all = listed(
         "Taxes in all, by name",
         _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount", "bookings"),
-        *figures,
+        name,
+        *leading(behind, *figures),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
     )
@@ -224,9 +222,9 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
         "Taxes in the prices of sold bookings, by month of travel, name and channel",
         rows,
         Column("Travel month", "month", "travel_month"),
-        figures[0],
+        name,
         Column("Channel", "text", "channel_name"),
-        *figures[1:],
+        *leading(lambda row: month_page("bookings", "sold", "travel_month", **_stated(row))(row), *figures),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
         empty="No sold booking travels in these months.",
@@ -235,74 +233,78 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
     return [in_all, each] if rows else [each]
 
 
-def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
-    figures = [
-        Column("Refund due, full ones", "money", "refund_amount", none="unknown"),
-        Column("Refund due: net", "money", "refund_net_amount", none="unknown"),
-        Column(
-            "Full refunds",
-            "number",
-            "full_refunds",
-            href=_behind("full_refunds", "cancelled", "cancelled_month", "full"),
-        ),
-        Column("Without price", "number", "without_amount"),
-        Column(
-            "Partial refunds",
-            "number",
-            "partial_refunds",
-            href=_behind("partial_refunds", "cancelled", "cancelled_month", "partial"),
-        ),
-        Column("Partial, at most", "money", "partial_at_most", none="unknown"),
-        Column("No refund", "number", "no_refund", href=_behind("no_refund", "cancelled", "cancelled_month", "none")),
-        Column("Kept, at least: retail", "money", "kept_retail", none="unknown"),
-        Column("Kept, at least: net", "money", "kept_net", none="unknown"),
-        Column("Kept, without net price", "number", "kept_without_net"),
-        Column(
-            "Not stated",
-            "number",
-            "refund_not_stated",
-            href=_behind("refund_not_stated", "cancelled", "cancelled_month", "not_stated"),
-        ),
-    ]
-    in_all = listed(
-        "Cancelled bookings in all",
-        _summed(rows, ["currency"], *(column.of for column in figures if isinstance(column.of, str)), "cancelled"),
-        Column("Currency", "text", "currency", none="no currency"),
-        *(replace(column, href=None) for column in figures),
-        Column("Cancelled", "number", "cancelled"),
-    )
+def _refunds(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Table]:
+    some_day = {row["currency"] for row in rows if not row["cancelled_month"]}
+
+    def all_of_them(number: str, kind: str, **only: str) -> _Behind:
+        """No list has those that were cancelled at an unknown time."""
+        return lambda row: "" if row["currency"] in some_day else behind(number, kind, **only)(row)
+
+    in_all = _refund_figures(all_of_them)
     each = listed(
         "Cancelled bookings and their refunds, by month of cancellation and channel",
         rows,
         Column("Cancelled in", "month", "cancelled_month", none="unknown"),
         Column("Channel", "text", "channel_name"),
-        *figures,
-        Column("Cancelled", "number", "cancelled", href=_behind("cancelled", "cancelled", "cancelled_month")),
+        *_refund_figures(partial(month_page, month="cancelled_month")),
         empty="No sold booking was cancelled in these months.",
         most=_ROWS,
     )
-    return [in_all, each] if rows else [each]
+    names = [column.of for column in in_all if isinstance(column.of, str)]
+    currency = Column("Currency", "text", "currency", none="no currency")
+    summed = listed("Cancelled bookings in all", _summed(rows, ["currency"], *names), currency, *in_all)
+    return [summed, each] if rows else [each]
 
 
-def _deferred(rows: list[dict[str, Any]], months: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
+def _refund_figures(behind: Callable[..., _Behind]) -> list[Column]:
+    def of(number: str, **only: str) -> _Behind:
+        return behind(number, "cancelled", **only)
+
+    return [
+        *leading(
+            of("full_refunds", only="full"),
+            Column("Refund due, full ones", "money", "refund_amount", none="unknown"),
+            Column("Refund due: net", "money", "refund_net_amount", none="unknown"),
+            Column("Full refunds", "number", "full_refunds"),
+        ),
+        Column("Without price", "number", "without_amount", href=of("without_amount", only="full_no_retail")),
+        *leading(
+            of("partial_refunds", only="partial"),
+            Column("Partial refunds", "number", "partial_refunds"),
+            Column("Partial, at most", "money", "partial_at_most", none="unknown"),
+        ),
+        *leading(
+            of("no_refund", only="none"),
+            Column("No refund", "number", "no_refund"),
+            Column("Kept, at least: retail", "money", "kept_retail", none="unknown"),
+            Column("Kept, at least: net", "money", "kept_net", none="unknown"),
+        ),
+        Column(
+            "Kept, without net price", "number", "kept_without_net", href=of("kept_without_net", only="none_no_net")
+        ),
+        Column("Not stated", "number", "refund_not_stated", href=of("refund_not_stated", only="not_stated")),
+        Column("Cancelled", "number", "cancelled", href=of("cancelled")),
+    ]
+
+
+def _deferred(
+    rows: list[dict[str, Any]], months: list[dict[str, Any]], behind: _Behind, *, has_begun: bool
+) -> list[Table]:
     figures = [
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Net", "money", "net_amount", none="unknown"),
-    ]
-    known = [
+        Column("Bookings", "number", "bookings"),
         Column("Guests", "number", "pax", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
-        Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", _all_of_it),
     ]
+    known = [Column("Month over", "yes", "is_over"), Column("Complete", "yes", _all_of_it)]
     names = ("retail_amount", "net_amount", "bookings", "pax", "without_net", "without_retail")
     in_all = listed(
         "Deferred revenue in all",
         sorted(_summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),
         Column("Month's end", "date", "month_end"),
         Column("Currency", "text", "currency", none="no currency"),
-        *figures,
-        Column("Bookings", "number", "bookings"),
+        *leading(behind, *figures),
         *known,
     )
     each = listed(
@@ -310,8 +312,7 @@ def _deferred(rows: list[dict[str, Any]], months: list[dict[str, Any]], *, has_b
         rows,
         Column("Month's end", "date", "month_end"),
         Column("Channel", "text", "channel_name"),
-        *figures,
-        Column("Bookings", "number", "bookings", href=_still_to_travel),
+        *leading(behind, *figures),
         *known,
         empty="Nothing was on the books for travel after these months."
         if has_begun
@@ -326,16 +327,17 @@ def _deferred(rows: list[dict[str, Any]], months: list[dict[str, Any]], *, has_b
         months,
         Column("Travel month", "month", "travel_month"),
         Column("Currency", "text", "currency", none="no currency"),
-        *figures,
-        Column("Bookings", "number", "bookings"),
-        *known[:2],
+        *leading(lambda row: behind({**row, "month_end": end}), *figures),
     )
     return [in_all, by_month, each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:
-    """The bookings behind a row of deferred revenue."""
-    return bookings_page(row, "deferred", month_start(row["month_end"]), row["month_end"])
+    """The bookings behind a row of deferred revenue; of one month of travel alone where the row has one."""
+    end = row["month_end"]
+    if month := row.get("travel_month"):
+        return bookings_page(row, "books", *month_days(month), by=end)
+    return bookings_page(row, "deferred", month_start(end), end)
 
 
 PAGE = Page("finance", "Finance", 55, build, frozenset({"dates", "channel", "currency"}), by_month=True)
