@@ -6,6 +6,8 @@
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
   channel_name,
+  -- Null where more than one is called so.
+  case when count(distinct connection_id) = 1 then min(connection_id) end as connection_id,
   count(*) as bookings,
   percentile_cont(0.5) within group (order by lead_days) as median_lead_days,
   count(case when lead_days <= 0 then 1 end) as same_day,

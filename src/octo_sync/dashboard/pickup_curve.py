@@ -6,6 +6,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import month_days, month_start, year_earlier
+from octo_sync.dashboard.links import month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, listed
 from octo_sync.flows import wording
@@ -34,6 +35,8 @@ def drawn(
     the same month of the year before stands beside it, where all of that is known.
     """
     asked = {"product": product, "channel": channel}
+    names = {"product_key": product, "connection_id": channel}
+    chosen = {name: value for name, value in names.items() if value}
     rows = source.rows("pickup", first=first, last=last, **asked)
     colors = {
         month: charts.SERIES[n % len(charts.SERIES)]
@@ -69,7 +72,11 @@ def drawn(
             Column("Guests on the books then", "number", _then_on_books, none="unknown"),
             Column("Of them cancelled since", "number", "cancelled_since_pax", none="unknown"),
             Column(
-                "Final guests", "number", lambda row: row["final_pax"] if row["is_final"] else None, none="not over"
+                "Final guests",
+                "number",
+                lambda row: row["final_pax"] if row["is_final"] else None,
+                none="not over",
+                href=lambda row: month_page("final_pax", "sold", "travel_month")({**row, **chosen}),
             ),
             Column(
                 "Share booked by then",

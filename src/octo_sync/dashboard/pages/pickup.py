@@ -5,10 +5,11 @@ from datetime import date
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
+from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, Tile, Tiles, View, listed
@@ -40,14 +41,16 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     only: dict[str, Any] = {"product": filters.product, "channel": filters.channel}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
+    given = {name: value for name, value in asked.items() if value}
     guests = source.rows("pace", **asked, by="month")
+    chosen = _chosen(only)
     undated = source.rows("revenue_undated", **only, currency=None)
     return View(
         "Pick-up",
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel.",
         [
-            Section("", [Tiles(_tiles(guests, f"{today:%Y-%m}"))]),
+            Section("", [Tiles(_tiles(guests, f"{today:%Y-%m}", f"pickup?{urlencode(given)}#pace"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
@@ -58,21 +61,28 @@ def build(source: Source, filters: Filters) -> View:
                     _amounts(source.rows("pace_amounts", **asked), only),
                 ],
                 " ".join(filter(None, (_by_the_end(guests), pictures.undated(undated)))),
+                "pace",
             ),
             Section(
                 "Lead time",
-                [_lead_times(source.rows("lead_times", **asked), pictures.channel_colors(source))],
+                [
+                    _lead_times(
+                        source.rows("lead_times", **asked),
+                        pictures.channel_colors(source),
+                        lambda row: bookings_page({**chosen, **row}, "sold", first, month_end(last)),
+                    )
+                ],
                 "Sold bookings that travel in these months, by days from booking to travel, both at the venue. A month that is "
                 "not over has only its early bookings.",
                 "lead-time",
             ),
-            Section("Past months", [_shares(source.rows("pickup", **asked))]),
+            Section("Past months", [_shares(source.rows("pickup", **asked), chosen)]),
         ],
         Filters(first=first, last=last, **only),
     )
 
 
-def _tiles(months: list[dict[str, Any]], this_month: str) -> list[Tile]:
+def _tiles(months: list[dict[str, Any]], this_month: str, pace: str) -> list[Tile]:
     """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled."""
     rows = [row for row in months if row["travel_month"] > this_month]
     rows = rows or [row for row in months if row["travel_month"] == this_month]
@@ -80,7 +90,9 @@ def _tiles(months: list[dict[str, Any]], this_month: str) -> list[Tile]:
         return []
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
     tiles = [
-        Tile("Guests on the books", wording.count(_sum(rows, "pax")), f"travel {_span(rows)}", name="guests"),
+        Tile(
+            "Guests on the books", wording.count(_sum(rows, "pax")), f"travel {_span(rows)}", href=pace, name="guests"
+        ),
         Tile(
             "New in 7 days",
             wording.count(_sum(rows, "last_week")),
@@ -88,13 +100,16 @@ def _tiles(months: list[dict[str, Any]], this_month: str) -> list[Tile]:
             f"last year, travel {_span(both)}"
             if both
             else "",
+            href=pace,
             name="new",
         ),
     ]
     now, then = _sum(both, "pax"), _sum(both, "last_year")
     if both and now is not None and then:
         said = f"{now:,} guests against {then:,}, travel {_span(both)}"
-        tiles.append(Tile("Against the same time last year", wording.share(now / then), said, name="last-year"))
+        tiles.append(
+            Tile("Against the same time last year", wording.share(now / then), said, href=pace, name="last-year")
+        )
     return tiles
 
 
@@ -141,13 +156,19 @@ def _usual(row: dict[str, Any]) -> Any:  # noqa: ANN401 - a number, or an amount
     return wording.rounded(usual, row["currency"]) if isinstance(usual, Decimal) else usual
 
 
-def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _Behind:
+def _chosen(only: Mapping[str, Any]) -> dict[str, str]:
+    """The product and channel chosen, as the names of columns."""
+    names = {"product_key": "product", "connection_id": "channel"}
+    return {name: only[field] for name, field in names.items() if only.get(field)}
+
+
+def _behind(only: Mapping[str, Any], *of_one: str, days: tuple[date, date] | None = None) -> _Behind:
     """Where a number of pace leads to: `behind(7)` is what changed in the last 7 days, `behind(year_ago=True)` last year's.
 
-    `only` has the product and channel chosen, `days` are those of travel; None = of the row's month.
+    `only` has the product and channel chosen, `of_one` names those of which a row is alone, `days` are those of travel;
+    None = of the row's month.
     """
-    names = {"product_key": "product", "connection_id": "channel"}
-    chosen = {name: only[field] for name, field in names.items() if only.get(field)}
+    chosen = _chosen(only)
 
     def behind(last_days: int = 0, *, year_ago: bool = False, final: bool = False) -> Callable[[Any], str]:
         def of(row: Mapping[str, Any]) -> str:
@@ -160,7 +181,8 @@ def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _
                 first, last = year_earlier(first), month_end(year_earlier(month_start(last)))
                 by = by if final else year_earlier(by)
             since = {"since": by - last_days * DAY} if last_days else {}
-            return bookings_page({**row, **chosen}, "books", first, last, by=by, **since)
+            alone = {name: row[name] for name in ("currency", *of_one) if name in row}
+            return bookings_page({**alone, **chosen}, "books", first, last, by=by, **since)
 
         return of
 
@@ -221,7 +243,7 @@ def _products(source: Source, asked: dict[str, Any], today: date) -> Table:
         source.rows("pace", **{**asked, "first": first}, by="product"),
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
-        *_on_books("number", "pax", _behind(asked)),
+        *_on_books("number", "pax", _behind(asked, "product_key")),
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
@@ -240,13 +262,15 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
         source.rows("pace", **{**asked, "first": first, "last": last}, by="channel"),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
-        *_on_books("number", "pax", _behind({}, (month_start(first), month_end(last)))),
+        *_on_books(
+            "number", "pax", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))
+        ),
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
 
 
-def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str]) -> Chart:
+def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Callable[[dict[str, Any]], str]) -> Chart:
     return Chart(
         id="lead-times",
         title="Days from booking to travel",
@@ -259,7 +283,7 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str]) -> Chart:
             "Days from booking to travel, by channel",
             rows,
             Column("Channel", "text", "channel_name"),
-            Column("Bookings", "number", "bookings"),
+            Column("Bookings", "number", "bookings", href=behind),
             Column("Median days", "number", "median_lead_days", none="unknown"),
             *(Column(words, "number", name) for name, words in _EARLY.items()),
             Column("Not known", "number", "not_known"),
@@ -270,7 +294,7 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str]) -> Chart:
     )
 
 
-def _shares(rows: list[dict[str, Any]]) -> Table:
+def _shares(rows: list[dict[str, Any]], chosen: dict[str, str]) -> Table:
     found = {(row["travel_month"], row["days_out"]): row for row in rows}
 
     def share(out: int) -> Callable[[dict[str, Any]], float | None]:
@@ -280,9 +304,14 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
 
     return listed(
         "Share of a month's guests that was on the books",
-        sorted((row for row in rows if row["is_final"] and not row["days_out"]), key=itemgetter("travel_month")),
+        sorted(
+            ({**row, **chosen} for row in rows if row["is_final"] and not row["days_out"]),
+            key=itemgetter("travel_month"),
+        ),
         Column("Travel month", "month", "travel_month"),
-        Column("Final guests", "number", "final_pax", none="unknown"),
+        Column(
+            "Final guests", "number", "final_pax", none="unknown", href=month_page("final_pax", "sold", "travel_month")
+        ),
         *(Column(f"{out} days before", "share", share(out)) for out in _OUT),
         Column("Bookings without guests", "number", "bookings_without_pax"),
         Column("Complete", "yes", "is_complete"),
