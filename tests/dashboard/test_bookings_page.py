@@ -7,7 +7,7 @@ from decimal import Decimal
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from tests.dashboard.test_pages import A_YEAR_LATER, ask, plain, table, tiles
+from tests.dashboard.test_pages import A_YEAR_LATER, ask, leads, led_to, plain, table, tiles
 from tests.dashboard.test_today import NOW, links
 
 from octo_sync.dashboard.links import bookings_page
@@ -79,22 +79,27 @@ async def test_the_latest_cancellation_comes_first(shown, published):
 
 async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(shown):
     dashboard = shown()
-    (address,) = set(links(page := await dashboard.text("/"), r"bookings\?kind=made"))
+    page = await dashboard.text("/")
+    (address, *_) = links(page, r"bookings\?kind=made")
     assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == int(tiles(page)["bookings"][0]) > 0
+    assert await led_to(dashboard, page, "Bookings made per day and channel", 2, 3) > 10
     page = await dashboard.text("/cancellations?first=2026-10-10&last=2026-11-15")
-    behind = [int(tiles(page)["cancelled"][1].split()[0])]
-    for row in table(page, "Retail price of cancelled bookings, by currency"):
-        behind += [int(row[6]), int(row[7]), int(row[8])]
-    for row in table(page, "Share cancelled, by month of booking and channel"):
-        behind += [int(row[2]), int(row[3])]
-    for row in table(page, "Share cancelled, by product and currency"):
+    (address, *_) = links(page, "bookings.kind=lost")
+    lost = await dashboard.text(f"/{address}")
+    assert str(len(table(lost, "Bookings"))) == tiles(page)["cancelled"][1].split()[0]
+    for caption, *columns in (
+        ("Retail price of cancelled bookings, by currency", 6, 7, 8),
+        ("Share cancelled, by month of booking and channel", 2, 3),
+    ):
+        assert await led_to(dashboard, page, caption, *columns) > 3
+    caption = "Share cancelled, by product and currency"
+    for row, addresses in zip(table(page, caption), leads(page, caption), strict=True):
         # No list is of the bookings of no product alone.
-        behind += [int(row[3]), int(row[4])] if row[0] != "—" else []
-    addresses = links(page, "bookings.kind=(?:made|lost|cancelled)")
-    assert len(addresses) == len(behind) > 5
-    for address, count in zip(addresses, behind, strict=True):
-        found = await dashboard.text(f"/{address}")
-        assert len(table(found, "Bookings")) == count if count else "There is no such booking." in found
+        assert all(addresses[3:5]) == (row[0] != "—")
+    page = await dashboard.text("/pickup?first=2026-11-01&last=2026-12-31")
+    assert await led_to(dashboard, page, "Days from booking to travel, by channel", 1) > 0
+    page = await dashboard.text("/channels?first=2026-11-01&last=2026-12-31")
+    assert await led_to(dashboard, page, "Channels in EUR, by month of travel", 8) > 1
 
 
 @pytest.mark.deep(6)

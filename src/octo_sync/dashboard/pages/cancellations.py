@@ -7,14 +7,14 @@ from typing import Any
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import month_days, month_start, months
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
 _BACK = 11
-_Behind = Callable[[str], Callable[[dict[str, Any]], str]]
+_Behind = Callable[..., Callable[[dict[str, Any]], str]]
 """Kind of a list of the page Bookings → the address of those behind a row."""
 _NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "after travel", "unknown")
 
@@ -32,12 +32,12 @@ def build(source: Source, filters: Filters) -> View:
     chosen = {"connection_id": filters.channel, "product_key": filters.product}
     chosen = {name: value for name, value in chosen.items() if value}
 
-    def behind(kind: str) -> Callable[[dict[str, Any]], str]:
+    def behind(kind: str, **only: str) -> Callable[[dict[str, Any]], str]:
         """The bookings behind a row, of its month as far as it is shown."""
 
         def of(row: dict[str, Any]) -> str:
             begins, ends = month_days(row["booking_month"]) if "booking_month" in row else (first, last)
-            return bookings_page({**chosen, **row}, kind, max(first, begins), min(last, ends))
+            return bookings_page({**chosen, **row}, kind, max(first, begins), min(last, ends), **only)
 
         return of
 
@@ -80,15 +80,20 @@ def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         "Retail price of cancelled bookings, by currency",
         rows,
         Column("Currency", "text", "currency", none="no currency"),
-        Column("Retail cancelled since", "money", "cancelled_retail", none="unknown"),
-        Column("Retail cancelled in these days", "money", "left_retail", none="unknown"),
-        Column("Refund due, full ones", "money", "refund_amount", none="unknown"),
-        Column("Partial, at most", "money", "partial_at_most", none="unknown"),
-        Column("Kept, at least", "money", "kept_retail", none="unknown"),
+        Column("Retail cancelled since", "money", "cancelled_retail", none="unknown", href=behind("lost")),
+        Column("Retail cancelled in these days", "money", "left_retail", none="unknown", href=behind("cancelled")),
+        *(
+            Column(title, "money", amount, none="unknown", href=behind("cancelled", only=only))
+            for title, amount, only in (
+                ("Refund due, full ones", "refund_amount", "full"),
+                ("Partial, at most", "partial_at_most", "partial"),
+                ("Kept, at least", "kept_retail", "none"),
+            )
+        ),
         Column("Cancelled in these days", "number", "left_bookings", href=behind("cancelled")),
         Column("Cancelled since", "number", "cancelled", href=behind("lost")),
         Column("Sold", "number", "was_sold", href=behind("made")),
-        Column("Retail sold", "money", "sold_retail", none="unknown"),
+        Column("Retail sold", "money", "sold_retail", none="unknown", href=behind("made")),
         Column("Share of retail cancelled since", "share", "cancelled_share"),
         empty="No booking made or cancelled in this time was sold.",
     )
@@ -158,10 +163,13 @@ def _products(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         rows,
         Column("Product", "text", "product_name"),
         Column("Share", "share", "cancellation_rate"),
-        Column("Retail cancelled", "money", "cancelled_retail", none="unknown"),
-        Column("Cancelled", "number", "cancelled", href=behind("lost")),
+        *leading(
+            behind("lost"),
+            Column("Retail cancelled", "money", "cancelled_retail", none="unknown"),
+            Column("Cancelled", "number", "cancelled"),
+        ),
         Column("Sold", "number", "was_sold", href=behind("made")),
-        Column("Guests cancelled", "number", "cancelled_pax"),
+        Column("Guests cancelled", "number", "cancelled_pax", href=behind("lost")),
         empty="No booking made in this time was sold.",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import month_days, month_end, month_start, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, known_text
+from octo_sync.dashboard.links import bookings_page, known_text, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View, listed
@@ -88,13 +88,19 @@ def _mix(
             Column("Channel", "text", "channel_name"),
             Column("Share", "share", "retail_share", none="unknown"),
             *([Column("Final share a year earlier", "share", share_then, none="unknown")] if share_then else []),
-            Column("Retail", "money", "retail_amount", none="unknown"),
-            Column("Net", "money", "net_amount", none="unknown"),
-            Column("With net price", "number", known_text("without_net")),
-            Column("Seller's margin", "money", "margin_amount", none="unknown"),
+            *leading(
+                behind,
+                Column("Retail", "money", "retail_amount", none="unknown"),
+                Column("Net", "money", "net_amount", none="unknown"),
+                Column("With net price", "number", known_text("without_net")),
+                Column("Seller's margin", "money", "margin_amount", none="unknown"),
+            ),
             Column("Rate", "share", "margin_rate", none="unknown"),
-            Column("Bookings", "number", "bookings", href=behind),
-            Column("Guests", "number", "guests", none="unknown"),
+            *leading(
+                behind,
+                Column("Bookings", "number", "bookings"),
+                Column("Guests", "number", "guests", none="unknown"),
+            ),
             Column("Retail per guest", "money", _per_guest, none="unknown"),
             Column("All bookings known", "yes", "is_complete"),
         ),

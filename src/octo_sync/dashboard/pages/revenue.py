@@ -8,7 +8,7 @@ from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import bookings_page, known_text
+from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -74,15 +74,20 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
         Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
-        Column("Guests", "number", "pax", none="unknown"),
+        Column("Guests", "number", "pax", none="unknown", href=month_page("pax", "sold", "travel_month")),
         Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
-        Column("Seats offered", "number", "seats_offered", none="unknown"),
+        Column("Seats offered", "number", "seats_offered", none="unknown", href=_offered),
         Column("Seats known from", "date", "first_day_offered"),
         Column("to", "date", "last_day_offered"),
         Column("All bookings known", "yes", "is_complete"),
         empty="No sold booking travels in this time.",
         most=_ROWS,
     )
+
+
+def _offered(row: dict[str, Any]) -> str:
+    first, last = row["first_day_offered"], row["last_day_offered"]
+    return occupancy_page(first, last, row["product_key"], "fill-by-day") if first and last else ""
 
 
 def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
@@ -96,12 +101,15 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
                 lines,
                 Column("Product", "text", "product_name"),
                 Column("Channel", "text", "channel_name"),
-                Column("Bookings", "number", "bookings", href=lambda row: bookings_page(row, "sold", first, last)),
-                Column("Guests", "number", "guests", none="unknown"),
-                Column("Retail", "money", "retail_amount", none="unknown"),
-                Column("Net", "money", "net_amount", none="unknown"),
-                Column("With net price", "number", known_text("without_net")),
-                Column("Seller's margin", "money", "margin_amount", none="unknown"),
+                *leading(
+                    lambda row: bookings_page(row, "sold", first, last),
+                    Column("Bookings", "number", "bookings"),
+                    Column("Guests", "number", "guests", none="unknown"),
+                    Column("Retail", "money", "retail_amount", none="unknown"),
+                    Column("Net", "money", "net_amount", none="unknown"),
+                    Column("With net price", "number", known_text("without_net")),
+                    Column("Seller's margin", "money", "margin_amount", none="unknown"),
+                ),
                 most=_ROWS,
             )
         )
