@@ -127,6 +127,13 @@ def test_the_heat_map_has_a_cell_for_every_product_and_day(look, base, demo):
     assert products == 8
     assert drawn == cells
     assert figure.locator("details tbody td:not(:empty)").count() == cells
+    address = figure.locator("details tbody tr").first.locator("a").first.get_attribute("href")
+    figure.locator(".chart").click(position={"x": figure.locator(".chart").bounding_box()["width"] - 12, "y": 20})
+    window.page.wait_for_url("**/occupancy?first=*#departures")
+    assert window.page.url.partition("product=")[2] == address.partition("product=")[2], (
+        "a cell leads to its departures"
+    )
+    assert window.page.locator("#departures tbody tr").count() > 0
 
 
 MAPPED = """

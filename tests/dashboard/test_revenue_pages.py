@@ -141,7 +141,7 @@ async def test_the_tiles_of_the_overview_lead_to_pages_of_the_same_days(shown, v
     found = tiles(page)
     (cancelled,) = links(page, "cancellations?")
     assert tiles(await dashboard.text(f"/{cancelled}"))["cancelled"][0] == found["cancelled"][0] != "—"
-    (ahead,) = links(page, "occupancy?")
+    (ahead, *_) = links(page, "occupancy?")
     products = table(await dashboard.text(f"/{ahead}"), "Occupancy by product")
     assert found["sold-out"][0] == str(sum(int(row[6]) for row in products)) != "0"
     assert f"of {sum(int(row[4]) for row in products)} days" in found["sold-out"][1]

@@ -1,10 +1,10 @@
 -- name: occupancy_departures
--- description: Departures of a time that are closed, sold out, or open and at least 90 % or less full than a limit, by time of start. One that has left is not weak; on days that are over it is.
+-- description: Departures of a time that are closed, sold out, or open and at least 90 % or less full than a limit, by time of start; of a single day also the others. One that has left is not weak; on days that are over it is.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: below: integer: 20: A departure that is less than so many percent full is weak.
--- parameter: most: integer: 200: Rows at most of each list: full (sold out or nearly), weak and closed ones.
+-- parameter: most: integer: 200: Rows at most of each list: full (sold out or nearly), weak, closed and other ones.
 with verified as (
   select max(last_verified_at_utc) as moment from marts.dim_channel
 ),
@@ -16,7 +16,11 @@ found as (
     d.product_name,
     d.option_name,
     case
-      when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly' else 'weak'
+      when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly'
+      when d.taken * 100 < cast($below as bigint) * d.capacity and (
+        d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
+        or d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00'
+      ) then 'weak' else 'other'
     end as state,
     d.status,
     case when d.travel_date >= cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
@@ -34,14 +38,11 @@ found as (
   where d.is_followed
     and d.travel_date between cast($first as date) and cast($last as date)
     and (cast($product as text) is null or d.product_key = cast($product as text))
-    and (d.is_closed or d.is_sold_out or d.fill_rate >= 0.9 or (d.taken * 100 < cast($below as bigint) * d.capacity and (
-      d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
-      or d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00'
-    )))
 ),
 listed as (
   select *, case when state in ('sold out', 'nearly') then 'full' else state end as list
   from found
+  where state <> 'other' or cast($first as date) = cast($last as date)
 ),
 placed as (
   select
@@ -50,6 +51,7 @@ placed as (
     count(case when state = 'sold out' then 1 end) over () as sold_out,
     count(case when state = 'nearly' then 1 end) over () as nearly,
     count(case when state = 'weak' then 1 end) over () as weak,
+    count(*) over () as departures,
     row_number() over (partition by list order by local_start_at, product_name, option_name, slot_key) as place
   from listed
 )

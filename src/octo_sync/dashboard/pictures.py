@@ -8,9 +8,9 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY, month_days, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, known_text
+from octo_sync.dashboard.links import bookings_page, known_text, leading, occupancy_page
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Chart, Column, Table, listed
+from octo_sync.dashboard.view import Chart, Column, Link, Table, listed
 from octo_sync.flows import wording
 
 CHANNELS = 6
@@ -56,6 +56,10 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     rows = source.rows("bookings_by_channel", first=first, last=last)
     days = sorted({row["booking_date"] for row in rows})
     series = by_channel(rows, days, "booking_date", "bookings")
+
+    def behind(number: str, kind: str) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: bookings_page(row, kind, row["booking_date"], row["booking_date"]) if row[number] else ""
+
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
         id="bookings-by-channel",
@@ -66,9 +70,9 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
             [row for row in reversed(rows) if row["made"] or not row["is_complete"]],
             Column("Day", "date", "booking_date"),
             Column("Channel", "text", "channel_name"),
-            Column("Bookings", "number", "bookings"),
-            Column("Cancelled since", "number", "cancelled"),
-            Column("Guests", "number", "guests", none="unknown"),
+            Column("Bookings", "number", "bookings", href=behind("bookings", "made")),
+            Column("Cancelled since", "number", "cancelled", href=behind("cancelled", "lost")),
+            Column("Guests", "number", "guests", none="unknown", href=behind("guests", "made")),
             Column("Not sold", "number", lambda row: row["made"] - row["bookings"]),
             Column("Complete", "yes", "is_complete"),
             empty="No booking was made in this time.",
@@ -124,12 +128,13 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     names = {row["product_key"]: wording.plain(row["product_name"]) for row in rows}
     labels = [wording.short_day(day) for day in days]
     cells = []
-    table = [[names[key], *[""] * len(days)] for key in keys]
+    table: list[list[str | Link]] = [[names[key], *[""] * len(days)] for key in keys]
     for row in rows:
         value, said, short = fill_of(row)
         x, y = across[row["travel_date"]], down[row["product_key"]]
         cells.append((x, y, value, f"{names[row['product_key']]} · {labels[x]}: {said}"))
-        table[y][x + 1] = short
+        day = row["travel_date"]
+        table[y][x + 1] = Link(short, occupancy_page(day, day, row["product_key"], "departures"))
     found = rows[0]["products"] if rows else 0
     more = (
         f"The {_MAP_ROWS} products with the most departures, of {found:,}; the filter shows any other, a download all."
@@ -314,11 +319,14 @@ def _revenue_of(
             lines,
             Column("Travel month", "month", "travel_month"),
             Column("Channel", "text", "channel_name"),
-            Column("Bookings", "number", "bookings", href=behind),
-            Column("Guests", "number", "guests", none="unknown"),
-            Column("Retail", "money", "retail_amount", none="unknown"),
-            Column("Net", "money", "net_amount", none="unknown"),
-            Column("With net price", "number", known_text("without_net")),
+            *leading(
+                behind,
+                Column("Bookings", "number", "bookings"),
+                Column("Guests", "number", "guests", none="unknown"),
+                Column("Retail", "money", "retail_amount", none="unknown"),
+                Column("Net", "money", "net_amount", none="unknown"),
+                Column("With net price", "number", known_text("without_net")),
+            ),
             *([Column("Retail a year earlier", "money", year_before, none="unknown")] if ago else []),
         ),
         download="fct_bookings",

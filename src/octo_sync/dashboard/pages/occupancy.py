@@ -1,12 +1,22 @@
 """Occupancy: how full the days of travel are."""
 
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import departure_page, ended_text, full_text, start_text
+from octo_sync.dashboard.links import (
+    bookings_page,
+    departure_page,
+    ended_text,
+    full_text,
+    leading,
+    occupancy_page,
+    start_text,
+    status_text,
+)
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Block, Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -17,6 +27,11 @@ _Rows = list[dict[str, Any]]
 _DAYS, MOST_DAYS = 42, 190
 _ROWS, _WHOLE = 200, 100_000
 """Departures of a list on the page at most, and in its file."""
+_PLACES = (
+    Column("Occupancy", "share", "fill_rate", none="unknown"),
+    Column("Taken", "number", "taken", none="unknown"),
+    Column("Capacity", "number", "capacity", none="unknown"),
+)
 _BELOW = {"10": "10 %", "20": "20 %", "30": "30 %", "40": "40 %", "50": "50 %"}
 _DEFAULT = "20"
 
@@ -33,7 +48,7 @@ def build(source: Source, filters: Filters) -> View:
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
     departures = source.rows("occupancy_departures", **asked, below=int(below), most=_WHOLE if filters.whole else _ROWS)
-    numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0}
+    numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0, "departures": 0}
     of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
     limits = [(said, f"{_here(asked, limit)}#weak", limit == below) for limit, said in _BELOW.items()]
     is_weak = f"not closed and less than {_BELOW[below]} full"
@@ -43,8 +58,9 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section("", [Tiles(_tiles(asked, products, numbers, below))]),
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
-            Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
-            Section("Products", [_products(products)], id="products"),
+            Section("", [_days(days, filters.product), _hours(source.rows("occupancy_hours", **asked))]),
+            *([_of_the_day(departures)] if first == last else []),
+            Section("Products", [_products(products, first, last)], id="products"),
             Section(
                 "Sold out or nearly",
                 [_departures("sold out or at least 90 % full", of["full"], numbers["sold_out"] + numbers["nearly"])],
@@ -101,7 +117,14 @@ def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], belo
     ]
 
 
-def _days(rows: _Rows) -> Chart:
+def _days(rows: _Rows, product: str | None) -> Chart:
+    def there(number: str, place: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: occupancy_page(row["travel_date"], row["travel_date"], product, place) if row[number] else ""
+
+    def ours(row: dict[str, Any]) -> str:
+        of = {"product_key": product} if product else {}
+        return bookings_page(of, "sold", row["travel_date"], row["travel_date"]) if row["our_pax"] else ""
+
     return Chart(
         id="fill-by-day",
         title="Overall occupancy by day",
@@ -114,13 +137,10 @@ def _days(rows: _Rows) -> Chart:
             "Overall occupancy by day",
             rows,
             Column("Day", "date", "travel_date"),
-            Column("Occupancy", "share", "fill_rate", none="unknown"),
-            Column("Taken", "number", "taken", none="unknown"),
-            Column("Capacity", "number", "capacity", none="unknown"),
-            Column("Departures", "number", "departures"),
-            Column("Sold out", "number", "sold_out_departures"),
-            Column("Closed", "number", "closed_departures"),
-            Column("Our guests", "number", "our_pax", none="unknown"),
+            *leading(there("departures", "departures"), *_PLACES, Column("Departures", "number", "departures")),
+            Column("Sold out", "number", "sold_out_departures", href=there("sold_out_departures", "full")),
+            Column("Closed", "number", "closed_departures", href=there("closed_departures", "closed")),
+            Column("Our guests", "number", "our_pax", none="unknown", href=ours),
             empty="No departure is known in this time.",
         ),
         download="agg_occupancy_daily",
@@ -149,9 +169,7 @@ def _hours(rows: _Rows) -> Chart:
             rows,
             Column("Weekday", "text", "weekday_name"),
             Column("Hour", "text", lambda row: _hour(row["start_hour"])),
-            Column("Occupancy", "share", "fill_rate", none="unknown"),
-            Column("Taken", "number", "taken", none="unknown"),
-            Column("Capacity", "number", "capacity", none="unknown"),
+            *_PLACES,
             Column("Departures", "number", "departures"),
             Column("Sold out", "number", "sold_out_departures"),
             Column("Closed", "number", "closed_departures"),
@@ -168,20 +186,32 @@ def _hour(hour: int | None) -> str:
     return "all day" if hour is None else f"{hour:02d}:00"
 
 
-def _products(rows: _Rows) -> Table:
+def _products(rows: _Rows, first: date, last: date) -> Table:
+    days = "departures" if first == last else "fill-by-day"
+
+    def there(number: str, place: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: occupancy_page(first, last, row["product_key"], place) if row[number] else ""
+
     return listed(
         "Occupancy by product",
         rows,
         Column("Product", "text", "product_name"),
-        Column("Occupancy", "share", "fill_rate", none="unknown"),
-        Column("Taken", "number", "taken", none="unknown"),
-        Column("Capacity", "number", "capacity", none="unknown"),
-        Column("Days", "number", "days"),
-        Column("Departures", "number", "departures"),
-        Column("Sold-out days", "number", "sold_out_days"),
-        Column("Closed days", "number", "closed_days"),
-        Column("Weak days", "number", "weak_days"),
-        Column("Our guests", "number", "our_pax", none="unknown"),
+        *leading(
+            there("departures", days),
+            *_PLACES,
+            Column("Days", "number", "days"),
+            Column("Departures", "number", "departures"),
+        ),
+        Column("Sold-out days", "number", "sold_out_days", href=there("sold_out_days", "full")),
+        Column("Closed days", "number", "closed_days", href=there("closed_days", "closed")),
+        Column("Weak days", "number", "weak_days", href=there("weak_days", "weak")),
+        Column(
+            "Our guests",
+            "number",
+            "our_pax",
+            none="unknown",
+            href=lambda row: bookings_page(row, "sold", first, last) if row["our_pax"] else "",
+        ),
         Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
     )
@@ -191,13 +221,20 @@ def _free(row: dict[str, Any]) -> int | None:
     return None if row["taken"] is None or row["capacity"] is None else row["capacity"] - row["taken"]
 
 
+def _of_the_day(rows: _Rows) -> Section:
+    """All of them; of more days there are too many."""
+    by_start = sorted(rows, key=lambda row: (row["local_start_at"] is None, row["local_start_at"], row["place"]))
+    return Section("Departures", [_departures("", by_start, rows[0]["departures"] if rows else 0)], id="departures")
+
+
 def _departures(which: str, rows: _Rows, number: int) -> Table:
     return listed(
-        f"Departures that are {which}",
+        f"Departures that are {which}" if which else "All departures of the day",
         rows,
         Column("Start", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
+        *([] if which else [Column("Status", "text", lambda row: status_text(row["status"]))]),
         *([Column("Sold out", "yes", lambda row: row["state"] == "sold out")] if "sold out" in which else []),
         Column("Free", "number", _free, none="unknown"),
         Column("Full", "number", full_text, none="unknown"),
@@ -205,7 +242,7 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
         *([] if which == "closed" else [Column("Sale", "text", ended_text, none="")]),
-        empty=f"No departure of this time is known to be {which}.",
+        empty=f"No departure of this time is known{f' to be {which}' if which else ''}.",
         more=f"{len(rows):,} of {number:,} are shown; csv has {'all of them' if number <= _WHOLE else f'{_WHOLE:,}'}."
         if number > len(rows)
         else "",

@@ -94,6 +94,13 @@
       place.style.minWidth = each.width && !printing ? `${each.width}px` : "";
       const chart = echarts.init(place, theme(), { renderer: "svg", width: printing ? PAPER : undefined });
       chart.setOption(completed(each.option));
+      if (each.id === "fill-map") {
+        // A cell of the map leads where that of the table does; where nothing hovers, a touch shows what it says instead.
+        each.rows ??= [...place.closest("figure").querySelectorAll("tbody tr")];
+        chart.on("click", ({ value }) => {
+          if (matchMedia("(hover: hover)").matches) each.rows[value[1]].cells[value[0] + 1].querySelector("a")?.click();
+        });
+      }
       drawn.set(each.id, chart);
     }
   }
