@@ -324,12 +324,14 @@ async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared
     dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
     page = await dashboard.text("/reconcile")
     (address,) = {
-        html.unescape(found) for found in re.findall(r'href="\./(reconcile\?[^"#]*bucket=missing_here)', page)
+        html.unescape(found) for found in re.findall(r'href="\./(reconcile\?[^"#]*bucket=missing_here)["#]', page)
     }
     assert dict(parse_qsl(address.partition("?")[2])) == {"name": "ledger", "bucket": "missing_here"}
     for query, keys in (
         ("bucket=missing_here", {"b-2", "b-3"}),
         ("currency=EUR", {"b-2", GROSS.key}),
+        ("bucket=missing_here&age=0%E2%80%931", {"b-2", "b-3"}),
+        ("age=0%E2%80%931", {"b-2", "b-3", GROSS.key}),
         ("first=2026-11-08&last=2026-11-08", {"b-2"}),
         ("", {"b-2", "b-3", GROSS.key}),
     ):
@@ -340,6 +342,7 @@ async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared
             assert (f"{said}, all days" in plain(page)) == ("first=" in query)
     assert "None in these days; 3 in all." in await dashboard.text("/reconcile?first=2026-10-01&last=2026-10-31")
     assert "None of these; 3 in all." in await dashboard.text("/reconcile?bucket=ambiguous")
+    assert "None of these; 3 in all." in await dashboard.text("/reconcile?age=%3E30")
     page = await dashboard.text("/reconcile")
     address = re.search(r'href="\./(difference\?[^"]*)"', page)[1]
     assert "Both rows" in await dashboard.text(f"/{html.unescape(address)}")

@@ -124,6 +124,7 @@ def _summary(
             f"{len(opened):,}",
             f"{fresh:,} new, {compared['resolved_differences'] or 0:,} no longer found",
             "bad" if opened else "good",
+            href=_filtered(name, place),
             name=f"{place}-open",
         )
     ]
@@ -137,7 +138,11 @@ def _summary(
     for bucket, (named, meaning) in BUCKETS.items():
         count = still[bucket.value] if bucket.is_difference else compared[bucket.value]
         if bucket is not Bucket.ACCEPTED and count:
-            href = _filtered(name, place, bucket=bucket.value) if bucket.is_difference else ""
+            href = (
+                _filtered(name, place, bucket=bucket.value)
+                if bucket.is_difference
+                else f"reconcile?{urlencode({'name': name})}#{place}-totals"
+            )
             tiles.append(Tile(f"{named}{days}", f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
@@ -207,6 +212,12 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
     def count(age: str, bucket: Bucket) -> int:
         return counts[bucket.value, age]
 
+    def there(bucket: Bucket, **chosen: str) -> str:
+        return _filtered(name, place, bucket=bucket.value, **chosen)
+
+    def of_age(age: str) -> Callable[[Bucket], str]:
+        return lambda bucket: there(bucket, age=age) if count(age, bucket) else ""
+
     def money(currency: str, bucket: Bucket) -> Money | None:
         return _money(sums.get((bucket.value, currency)), currency, sign=True)
 
@@ -214,10 +225,12 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
         f"Open differences of {name} by bucket and days since they were first found",
         [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in AGE_CLASSES)],
         Column("Bucket", "text", lambda bucket: _explained(bucket.value)),
-        *(Column(f"{age} days", "number", partial(count, age)) for age in AGE_CLASSES),
-        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES)),
+        *(Column(f"{age} days", "number", partial(count, age), href=of_age(age)) for age in AGE_CLASSES),
+        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES), href=there),
         *(
-            Column(f"Difference, {currency}", "number", partial(money, currency))
+            Column(
+                f"Difference, {currency}", "number", partial(money, currency), href=partial(there, currency=currency)
+            )
             for currency in sorted({currency for _, currency in sums})
         ),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
@@ -232,7 +245,8 @@ def _open(
     id_, title, chosen = f"{place}-differences", f"Open differences of {name}", filters.more
     days = (f"from {filters.first}" if filters.first else "", f"to {filters.last}" if filters.last else "")
     of_days = bool(filters.first or filters.last)
-    only = [text for text in (_bucket(chosen.get("bucket", "")), chosen.get("currency", ""), *days) if text]
+    age = f"{chosen['age']} days old" if chosen.get("age") else ""
+    only = [text for text in (_bucket(chosen.get("bucket", "")), chosen.get("currency", ""), age, *days) if text]
     facts = [("Shown", f"only {', '.join(only)}"), ("", Link("Show all", f"reconcile?{urlencode({'name': name})}"))]
     items: list[Item] = [Block("facts.html.j2", {"facts": facts})] if only else []
     shown = [row for row in rows if _is_wanted(row, filters)]
@@ -260,6 +274,8 @@ def _open(
 
 def _is_wanted(row: Mapping[str, Any], filters: Filters) -> bool:
     if any(filters.more.get(name) not in (None, "", row[name]) for name in ("bucket", "currency")):
+        return False
+    if filters.more.get("age") not in (None, "", age_class(row["age_days"])):
         return False
     if filters.first is None and filters.last is None:
         return True
@@ -363,5 +379,5 @@ PAGE = Page(
     build=build,
     shown=frozenset({"dates"}),
     works_empty=True,
-    fields=frozenset({"name", "bucket", "currency"}),
+    fields=frozenset({"name", "bucket", "currency", "age"}),
 )
