@@ -200,10 +200,9 @@ def test_a_signal_just_after_its_file_was_made_leaves_nothing(tmp_path, monkeypa
         os.close(does(*given))
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patched:
-        patched.setattr("octo_sync.flows.export.files.os.open", interrupted)
-        with writing(tmp_path / "b.csv", force=False):
-            pass
+    monkeypatch.setattr("octo_sync.flows.export.files.os.open", interrupted)
+    with pytest.raises(KeyboardInterrupt), writing(tmp_path / "b.csv", force=False):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
