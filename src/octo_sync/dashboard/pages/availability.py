@@ -39,11 +39,11 @@ def build(source: Source, filters: Filters) -> View:
         "Availability health",
         "The days ahead of each product on sale, from the day of the last verification.",
         [
-            Section("", [Tiles(_tiles(rows, behind))]),
+            Section("", [Tiles(_tiles(rows, behind, filters.product))]),
             Section("", [_chart(rows)]),
             _faster(source.rows("availability_faster", product=filters.product)),
             _sold_out(source.rows("availability_sellouts", first=since, product=filters.product)),
-            Section("Products", [_table(rows, behind)], _loaded(now.availability_to)),
+            Section("Products", [_table(rows, behind)], _loaded(now.availability_to), "products"),
         ],
         Filters(product=filters.product),
     )
@@ -109,13 +109,14 @@ def _loaded(until: object) -> str:
     return f"Availability was fetched up to {until}." if until else ""
 
 
-def _tiles(rows: list[dict[str, Any]], behind: _Behind) -> list[Tile]:
+def _tiles(rows: list[dict[str, Any]], behind: _Behind, product: str | None) -> list[Tile]:
     days = sum(row["days"] for row in rows)
     soon = [
         row
         for row in rows
         if row["last_day_loaded"] is None or row["last_day_loaded"] < row["as_of_date"] + DAY * _SOON
     ]
+    asked = f"?{urlencode({'product': product})}" if product else ""
     return [
         *(
             Tile(
@@ -136,6 +137,7 @@ def _tiles(rows: list[dict[str, Any]], behind: _Behind) -> list[Tile]:
             wording.count(len(soon)),
             f"of {len(rows):,} products: the last known departure is sooner, or there is none",
             "mark" if soon else "good",
+            href=f"availability{asked}#products",
             name="ending-soon",
         ),
     ]
