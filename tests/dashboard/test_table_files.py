@@ -36,6 +36,14 @@ async def test_every_table_that_is_shown_is_a_file_with_its_rows(shown, path):
         assert {len(row) for row in rows} == {len(heads)}
 
 
+async def test_a_table_that_is_shown_when_asked_for_is_a_file_too(shown):
+    dashboard = shown()
+    page = await dashboard.text("/sync")
+    (address,) = (found for found in links(page, "data/page/sync") if "Each+cell+of+the+map" in found)
+    _, *rows = await _file(dashboard, address)
+    assert rows == table(page, "Each cell of the map") != []
+
+
 async def test_amounts_are_whole_and_their_currency_stands_beside_them(shown, published):
     dashboard = shown()
     page = await dashboard.text(f"/finance?{MONTHS}&currency=JPY")

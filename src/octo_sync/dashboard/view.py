@@ -207,10 +207,11 @@ class View:
     filters: Filters = Filters()
 
     def tables(self) -> Iterator[Table]:
-        """All tables, and those behind charts."""
+        """All tables, those behind charts and those shown when asked for too."""
         for item in (item for section in self.sections for item in section.items):
-            if isinstance(item, Table | Chart):
-                yield item if isinstance(item, Table) else item.table
+            table = item.values.get("table") if isinstance(item, Block) else getattr(item, "table", item)
+            if isinstance(table, Table):
+                yield table
 
 
 Shown = Literal["dates", "product", "channel", "currency", "tests"]
