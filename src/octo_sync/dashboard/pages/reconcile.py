@@ -1,4 +1,7 @@
-"""The Reconcile page: the copy against other systems, in the words of `octo-sync reconcile`."""
+"""The Reconcile page: the copy against other systems, in the words of `octo-sync reconcile`.
+
+Longer than most modules, because its tables share the filters by which each of their numbers leads to its differences.
+"""
 
 import json
 from collections import Counter, defaultdict
