@@ -487,6 +487,61 @@ def test_a_mart_that_is_defined_anew_is_made_anew_and_one_that_does_not_run_keep
     warehouse.close()
 
 
+def test_a_mart_that_cannot_be_a_view_and_one_that_has_another_name_are_published_as_before(open_warehouse, tmp_path):
+    warehouse, target = open_warehouse(), tmp_path / "octo" / "octo.read.duckdb"
+    custom = tmp_path / "warehouse" / "custom"
+    custom.mkdir(parents=True)
+    (custom / "wide.sql").write_text(
+        "-- materialize: table\npivot (select status, product_id from core.bookings) on status using count(*)"
+    )
+    for name in ("former", "present"):
+        (custom / f"{name}.sql").write_text("select 1 as one")
+        publish(warehouse, tmp_path, target)
+        with contextlib.closing(open_read_only(target)) as reader:
+            marts = {m for (m,) in reader.execute("select table_name from information_schema.tables").fetchall()}
+        assert {"wide", name} <= marts
+        assert len(marts & {"former", "present"}) == 1
+        (custom / f"{name}.sql").unlink()
+    (custom / "wide.sql").unlink()
+    for name in ("former", "present"):
+        (custom / f"{name}.sql").write_text("select 1 as one")
+        publish(warehouse, tmp_path, target)
+        with contextlib.closing(open_read_only(target)) as reader:
+            marts = {m for (m,) in reader.execute("select table_name from information_schema.tables").fetchall()}
+        assert marts & {"former", "present"} == {name}, "views that come with the copy go by their names, too"
+        (custom / f"{name}.sql").unlink()
+    warehouse.close()
+
+
+def test_a_publish_is_done_although_what_passed_cannot_be_noted(open_warehouse, tmp_path, monkeypatch):
+    warehouse, target = open_warehouse(), tmp_path / "octo" / "octo.read.duckdb"
+    publish(warehouse, tmp_path, target)
+    warehouse.write_log("core.connections", [{"connection_id": "main", "channel": "main", "is_active": True}])
+
+    def full(*_):
+        raise duckdb.IOException("no space")
+
+    monkeypatch.setattr("octo_sync.destinations.duckdb.warehouse.say", full)
+    assert publish(warehouse, tmp_path, target).size
+    with contextlib.closing(open_read_only(target)) as reader:
+        assert reader.execute("select count(*) from octo.core.connections").fetchone() == (1,)
+    warehouse.close()
+
+
+def test_rows_that_swap_a_truth_are_other_rows(open_warehouse):
+    """DuckDB's hash of two values is that of the first with the bits of the second: these two pairs add up to the same."""
+    warehouse, answers = open_warehouse(), []
+    for first, second in ((False, True), (True, False)):
+        with warehouse.drafting() as draft:
+            draft.run_script(
+                [f"create table core.t as from (values (8605582, {first}), (8605583, {second})) v(i, is_current)"]
+            )
+            draft.passed({"core.t": ["i", "is_current"]}, "")
+            answers.append(draft._digest)
+    assert answers[0] != answers[1]
+    warehouse.close()
+
+
 def test_a_copy_that_cannot_take_its_place_is_said_in_a_sentence(open_warehouse, tmp_path):
     warehouse, folder = open_warehouse(), tmp_path / "octo"
     (folder / "octo.read.duckdb").mkdir()

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -116,8 +116,9 @@ def apply_marts(warehouse: Scripted, directory: Path) -> int:
 
 
 def _definition(marts: Sequence[SqlFile]) -> str:
-    """A digest of all that makes the marts."""
-    text = "\0".join((*(mart.text for mart in marts), *map(str, sorted(_meanings().items()))))
+    """A digest of all that makes the marts: their files, and the columns that they read with what is said of them."""
+    columns = (f"{t.full_name} {c.name} {c.type} {c.description}" for t in all_tables() for c in t.all_columns)
+    text = "\0".join((*(f"{mart.name}\0{mart.text}" for mart in marts), *columns))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -225,7 +226,8 @@ def _passed(
     When and by which request an answer was verified counts for none of them. What the project brought itself may ask for
     anything, also for the time: such a check runs always, and so do the others where they read such a mart.
     """
-    shipped = [check for check in checks if not check.path.is_relative_to(directory)]
+    own = directory / "warehouse"
+    shipped = [check for check in checks if not check.path.is_relative_to(own)]
     if not shipped:
         return ()
     marts = {f"marts.{mart.name}": mart for mart in ordered}
@@ -240,7 +242,7 @@ def _passed(
         for table in all_tables()
         if table.full_name in read
     }
-    is_own = any(marts[name].path.is_relative_to(directory) for name in read & marts.keys())
+    is_own = any(marts[name].path.is_relative_to(own) for name in read & marts.keys())
     return () if is_own or not draft.passed(columns, _definition([*ordered, *shipped])) else shipped
 
 
@@ -264,8 +266,10 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
     ordered = _in_order(directory)
-    # In the file itself all are views, because a table in it would be of another time.
-    warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
+    # In the file itself all are views, because a table in it would be of another time. What cannot be one, or does not run at
+    # all, is left to the draft, which makes all of them then.
+    with suppress(WarehouseError):
+        warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
     with warehouse.drafting(target, contacts=contacts) as draft:
         marts = make_marts(draft, directory)
         checks = sql_files(directory, "checks")

@@ -45,6 +45,7 @@ from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.relations import drop_work_tables
 from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
+from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
@@ -308,8 +309,9 @@ class DuckDBWarehouse(SharedWarehouse):
                 yield draft
             finally:
                 self._draft = None
-            if draft.checked:
-                with self._lock, translated(self.path):
+            # Readers have it: were it not noted, the checks would run again, and that is all.
+            with contextlib.suppress(WarehouseError), self._lock, translated(self.path):
+                if draft.checked:
                     say(self._db, CHECKED, draft.checked)
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
