@@ -45,6 +45,7 @@ EXCEPT = {
         ("Net then", "Net adjustment", "Retail then", "Retail adjustment", "Adjustments"), THEN
     ),
     ("finance", "Adjustments of"): {"": ONE},
+    ("finance", "Deferred revenue at the end of"): {"": PART},
     ("availability", "Days ahead, by product"): {"": "the table below has the same numbers with links"},
     ("availability", "Health of"): {"Days": PART},
     ("availability", "Departures that fill"): {"": ONE},
@@ -106,3 +107,26 @@ def _leads(table: Table, at: int) -> bool:
 def _reason(page: str, caption: str, column: str) -> str:
     found = [why for (name, begins), why in EXCEPT.items() if name in ("", page) and caption.startswith(begins)]
     return next((why[title] for why in found for title in (column, "") if title in why), "")
+
+
+async def test_what_no_page_can_show_breaks_none(shown, variant):
+    """A day of travel at the end of the calendar, and more places than can be multiplied."""
+    folder = variant(
+        "edges",
+        "update core.bookings set local_date = date '9999-12-31' where booking_uuid = (select min(booking_uuid) from "
+        "core.bookings where status = 'CONFIRMED' and utc_created_at < '2026-10-01')",
+        "update core.availability set capacity = 9000000000000000000, vacancies = 8999999999999999999 "
+        "where local_date = '2026-11-25'",
+        remake=True,
+    )
+    dashboard = shown(folder)
+    for page in all_pages():
+        answer = await dashboard.get(f"/{page.name if page.name != 'overview' else ''}")
+        assert answer.status_code == 200, page.name
+    assert "Dec 9999" in await dashboard.text("/finance?first=2026-11-01&last=2026-11-30")
+
+
+async def test_an_age_that_is_none_is_refused(shown):
+    answer = await shown().get("/reconcile?age=old")
+    assert answer.status_code == 400
+    assert "The field age is" in answer.text

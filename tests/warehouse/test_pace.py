@@ -268,10 +268,12 @@ def test_lead_times_are_counted_from_booking_to_travel_at_the_venue(engine, worl
         "days_31_90": (31, 90),
     }
     spans["over_90"] = (91, 9_999)
+    connections = {c.name: c.connection for c in world.now.channels}
     shown = read(engine, of_the_page("lead_times").sql, {**ALL, **ANY})
     assert shown == [
         {
             "channel_name": row["channel_name"],
+            "connection_id": connections[row["channel_name"]],
             "bookings": len(days := wanted[row["channel_name"]]),
             "median_lead_days": statistics.median(days),
             "not_known": 0,

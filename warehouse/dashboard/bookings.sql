@@ -9,7 +9,7 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
--- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used; those alone that state no_tax, or a tax; null: all.
+-- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used, those that are still sold; those alone that state no_tax, or a tax; null: all.
 -- parameter: tax: text: : Of those that state a tax: one of this name; null: of any.
 -- parameter: most: integer: 500: Rows at most.
 select
@@ -70,6 +70,7 @@ where (
       when 'full_no_retail' then is_cancelled and cancellation_refund = 'FULL' and retail_amount is null
       when 'none_no_net' then is_cancelled and cancellation_refund = 'NONE' and net_amount is null
       when 'not_used' then status = 'CONFIRMED' and not is_redeemed
+      when 'still' then is_sold
       when 'no_tax' then not exists (
         select 1 from core.booking_taxes t where t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
       )

@@ -17,7 +17,7 @@ found as (
     d.option_name,
     case
       when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly'
-      when d.taken * 100 < cast($below as bigint) * d.capacity and (
+      when d.fill_rate * 100 < cast($below as bigint) and (
         d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
         or d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00'
       ) then 'weak' else 'other'

@@ -88,7 +88,9 @@ def command(
         if query is not None:
             items = [_Item("query", copy.sql(query, timeout=timeout or None))]
         else:
-            items = _named([i for name in what for i in _found(copy, project.directory, name, given, timeout or None)])
+            found = [i for name in what for i in _found(copy, project.directory, name, given, timeout or None)]
+            # Delta tables are overwritten without a word: of two schemas none may take the other's place later.
+            items = _named(found, [table.name for table in copy.tables()] if form == _DELTA else ())
         if len(items) > 1 and form in (None, _XLSX) and not _is_folder(target) and _ending(target) == _XLSX:
             _workbook(copy, items, Path(target), force=force, json_=json_)
             return 0
@@ -133,11 +135,13 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     return [_Item(question.name, copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout))]
 
 
-def _named(items: Sequence[_Item]) -> list[_Item]:
-    """Each once, by its name alone; where two have the same, with their schemas."""
+def _named(items: Sequence[_Item], others: Sequence[str]) -> list[_Item]:
+    """Each once, by its name alone; where two of them, or of the `others`, have the same, with their schemas."""
     once = {item.full_name or item.name: item for item in items}
-    names = Counter(item.name for item in once.values())
-    return [item._replace(name=full) if names[item.name] > 1 else item for full, item in once.items()]
+    names, more = Counter(item.name for item in once.values()), Counter(others)
+    return [
+        item._replace(name=full) if max(names[item.name], more[item.name]) > 1 else item for full, item in once.items()
+    ]
 
 
 def _is_folder(where: str) -> bool:

@@ -24,6 +24,10 @@ _FIELDS = {
 }
 
 
+_LAST_MONTH = "2200-12"
+"""Filters take no later one."""
+
+
 def booking_page(row: Mapping[str, Any]) -> str:
     """The address of the page of a row's booking; of its uuid alone where the connection is not known."""
     found = row.get("booking_key") or "|".join(
@@ -47,8 +51,13 @@ def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /,
 
 
 def month_page(number: str, kind: str, month: str, **only: str) -> Callable[[Mapping[str, Any]], str]:
-    """The list behind a row of one month, where its `number` is not 0; bookings without a month are in no list."""
-    return lambda row: bookings_page(row, kind, *month_days(row[month]), **only) if row[number] and row[month] else ""
+    """The list behind a row of one month, where its `number` is not 0; no list has those without a month, or far off."""
+
+    def page(row: Mapping[str, Any]) -> str:
+        known = row[number] and row[month] and row[month] <= _LAST_MONTH
+        return bookings_page(row, kind, *month_days(row[month]), **only) if known else ""
+
+    return page
 
 
 def occupancy_page(first: date, last: date, product: str | None, place: str) -> str:

@@ -57,8 +57,10 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     days = sorted({row["booking_date"] for row in rows})
     series = by_channel(rows, days, "booking_date", "bookings")
 
-    def behind(number: str, kind: str) -> Callable[[Mapping[str, Any]], str]:
-        return lambda row: bookings_page(row, kind, row["booking_date"], row["booking_date"]) if row[number] else ""
+    def behind(number: str, kind: str, **only: str) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: (
+            bookings_page(row, kind, row["booking_date"], row["booking_date"], **only) if row[number] else ""
+        )
 
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
@@ -72,7 +74,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
             Column("Channel", "text", "channel_name"),
             Column("Bookings", "number", "bookings", href=behind("bookings", "made")),
             Column("Cancelled since", "number", "cancelled", href=behind("cancelled", "lost")),
-            Column("Guests", "number", "guests", none="unknown", href=behind("guests", "made")),
+            Column("Guests", "number", "guests", none="unknown", href=behind("guests", "made", only="still")),
             Column("Not sold", "number", lambda row: row["made"] - row["bookings"]),
             Column("Complete", "yes", "is_complete"),
             empty="No booking was made in this time.",

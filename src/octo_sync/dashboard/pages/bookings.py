@@ -25,7 +25,7 @@ from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _AHEAD, _HELD = 6, 1000
-"""Days ahead without dates; holds are few, so all of them."""
+"""Days ahead without dates; holds are few, so all that have a day of travel."""
 _MOST, _WHOLE = 500, 100_000
 """Bookings on the page at most, and in its file."""
 _KINDS = {
@@ -50,6 +50,7 @@ _ONLY = {
     "full_no_retail": "with a full refund and no retail price",
     "none_no_net": "without a refund and a net price",
     "not_used": "that are not used yet",
+    "still": "that are still sold",
     "no_tax": "that state no tax",
     "tax": "with a tax",
 }
@@ -87,9 +88,9 @@ def build(source: Source, filters: Filters) -> View:
     if filters.whole and number > _WHOLE:
         raise QueryError(f"A file has {_WHOLE:,} bookings at most, and these are {number:,}; choose fewer days.")
     span = f"{wording.day(first)} to {wording.day(last)}"
-    doubt = pictures.in_part(first, known_from(source, filters.channel)) + pictures.beyond(
-        source, last, filters.channel
-    )
+    doubt = pictures.in_part(first, known_from(source, filters.channel))
+    if filters.last:
+        doubt += pictures.beyond(source, last, filters.channel)
     made = pictures.in_part(first, known_from(source, filters.channel, made=True))
     lead = {
         "sold": f"Sold bookings that travel {span}.{doubt}",

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from octo_sync.dashboard import closing, pictures
-from octo_sync.dashboard.days import month_days, month_end, month_start
+from octo_sync.dashboard.days import month_end, month_start
 from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -56,7 +56,11 @@ def build(source: Source, filters: Filters) -> View:
                 "Taxes",
                 _taxes(
                     source.rows("finance_taxes", **asked),
-                    lambda row: bookings_page({**row, **channel}, "sold", first, last, **_stated(row)),
+                    lambda row: (
+                        ""
+                        if row["tax_name"] == ""
+                        else bookings_page({**row, **channel}, "sold", first, last, **_stated(row))
+                    ),
                 ),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
                 "supplier. Under none stated are sold bookings without a named tax. One with several taxes is in "
@@ -224,7 +228,12 @@ def _taxes(rows: list[dict[str, Any]], behind: _Behind) -> list[Table]:
         Column("Travel month", "month", "travel_month"),
         name,
         Column("Channel", "text", "channel_name"),
-        *leading(lambda row: month_page("bookings", "sold", "travel_month", **_stated(row))(row), *figures),
+        *leading(
+            lambda row: (
+                "" if row["tax_name"] == "" else month_page("bookings", "sold", "travel_month", **_stated(row))(row)
+            ),
+            *figures,
+        ),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
         empty="No sold booking travels in these months.",
@@ -327,16 +336,14 @@ def _deferred(
         months,
         Column("Travel month", "month", "travel_month"),
         Column("Currency", "text", "currency", none="no currency"),
-        *leading(lambda row: behind({**row, "month_end": end}), *figures),
+        *figures,
     )
     return [in_all, by_month, each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:
-    """The bookings behind a row of deferred revenue; of one month of travel alone where the row has one."""
+    """The bookings behind a row of deferred revenue."""
     end = row["month_end"]
-    if month := row.get("travel_month"):
-        return bookings_page(row, "books", *month_days(month), by=end)
     return bookings_page(row, "deferred", month_start(end), end)
 
 

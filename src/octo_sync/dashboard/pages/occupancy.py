@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import (
-    bookings_page,
     departure_page,
     ended_text,
     full_text,
@@ -121,10 +120,6 @@ def _days(rows: _Rows, product: str | None) -> Chart:
     def there(number: str, place: str) -> Callable[[dict[str, Any]], str]:
         return lambda row: occupancy_page(row["travel_date"], row["travel_date"], product, place) if row[number] else ""
 
-    def ours(row: dict[str, Any]) -> str:
-        of = {"product_key": product} if product else {}
-        return bookings_page(of, "sold", row["travel_date"], row["travel_date"]) if row["our_pax"] else ""
-
     return Chart(
         id="fill-by-day",
         title="Overall occupancy by day",
@@ -140,7 +135,7 @@ def _days(rows: _Rows, product: str | None) -> Chart:
             *leading(there("departures", "departures"), *_PLACES, Column("Departures", "number", "departures")),
             Column("Sold out", "number", "sold_out_departures", href=there("sold_out_departures", "full")),
             Column("Closed", "number", "closed_departures", href=there("closed_departures", "closed")),
-            Column("Our guests", "number", "our_pax", none="unknown", href=ours),
+            Column("Our guests", "number", "our_pax", none="unknown", href=there("our_pax", "departures")),
             empty="No departure is known in this time.",
         ),
         download="agg_occupancy_daily",
@@ -203,15 +198,9 @@ def _products(rows: _Rows, first: date, last: date) -> Table:
             Column("Departures", "number", "departures"),
         ),
         Column("Sold-out days", "number", "sold_out_days", href=there("sold_out_days", "full")),
-        Column("Closed days", "number", "closed_days", href=there("closed_days", "closed")),
-        Column("Weak days", "number", "weak_days", href=there("weak_days", "weak")),
-        Column(
-            "Our guests",
-            "number",
-            "our_pax",
-            none="unknown",
-            href=lambda row: bookings_page(row, "sold", first, last) if row["our_pax"] else "",
-        ),
+        Column("Closed days", "number", "closed_days", href=there("closed_days", days)),
+        Column("Weak days", "number", "weak_days", href=there("weak_days", days)),
+        Column("Our guests", "number", "our_pax", none="unknown", href=there("our_pax", days)),
         Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
     )

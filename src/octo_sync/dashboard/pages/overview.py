@@ -133,7 +133,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             "Median lead time",
             "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
             f"from booking to travel, of {lead_time['with_lead']:,} bookings made in the last {_RECENT} days and still sold",
-            href=bookings_page({}, "made", today - DAY * _RECENT, today - DAY),
+            href=bookings_page({}, "made", today - DAY * _RECENT, today - DAY, only="still"),
             name="lead-time",
         ),
         Tile(

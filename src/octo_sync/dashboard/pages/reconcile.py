@@ -29,6 +29,7 @@ from octo_sync.dashboard.view import (
     View,
     listed,
 )
+from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, age_class
 from octo_sync.flows.wording import NOTHING, currency_name, days_old
@@ -53,6 +54,8 @@ fields = { status = "state", retail_amount = "gross", currency = "currency" }"""
 
 def build(source: Source, filters: Filters) -> View:
     """The page; where nothing was compared yet it says how to begin."""
+    if (age := filters.more.get("age")) not in (None, "", *AGE_CLASSES):
+        raise QueryError(f"The field age is {str(age)[:40]!r}; expected {', '.join(AGE_CLASSES)}.")
     runs = _by_name(source.rows("reconcile_runs"))
     lead = "This copy against ledgers, CRMs and other systems: what adds up, what does not, and for how long."
     if not runs:
