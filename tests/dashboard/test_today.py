@@ -394,11 +394,11 @@ async def test_a_departure_is_not_free_when_it_has_left_or_is_sold_no_more(shown
     now = "timestamptz '2026-11-20 13:00:00+00'"
     which = {
         "departed": f"d.utc_start_at <= {now} and hour(d.local_start_at) > 0 and d.travel_date = '2026-11-20'",
-        "sale ended": f"d.utc_start_at > {now} and utc_cutoff_at <= {now} and hour(d.local_start_at) > 0",
+        "sale ended": f"d.utc_start_at > {now} and a.utc_cutoff_at <= {now} and hour(d.local_start_at) > 0",
     }[state]
     ((key, day, until),) = ask(
         folder,
-        "select departure_key, d.travel_date, strftime(utc_cutoff_at at time zone d.time_zone, '%H:%M') "
+        "select departure_key, d.travel_date, strftime(a.utc_cutoff_at at time zone d.time_zone, '%H:%M') "
         "from marts.fct_departures d join core.availability a using (connection_id, product_id, option_id, availability_id) "
         f"where {which} order by 1 limit 1",
     )

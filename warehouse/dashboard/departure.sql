@@ -8,13 +8,12 @@ select
   d.option_name,
   d.travel_date,
   d.local_start_at,
-  a.local_end_at,
+  d.local_end_at,
   d.utc_start_at,
   d.time_zone,
   d.status,
-  -- One far off is on no calendar.
-  case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
-    then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
+  case when d.utc_cutoff_at <= cast($now as timestamptz)
+    then d.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
   d.vacancies,
   d.capacity,
   d.taken,
@@ -23,9 +22,6 @@ select
   s.sold_out_at_utc,
   s.was_on_sale
 from marts.fct_departures d
-join core.availability a
-  on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
-  and a.availability_id = d.availability_id
 left join marts.fct_sellouts s
   on s.departure_key = d.departure_key and s.travel_date = cast($day as date) and s.is_sold_out
   -- Of one that opened again nobody keeps when it sold out the last time.

@@ -24,17 +24,13 @@ found as (
     end as state,
     d.status,
     case when d.travel_date >= cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
-      and a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and moment
-      then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
+      and d.utc_cutoff_at <= moment then d.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
     d.taken,
     d.capacity,
     d.fill_rate,
     d.our_pax
   from marts.fct_departures d
   cross join verified
-  left join core.availability a
-    on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
-    and a.availability_id = d.availability_id
   where d.is_followed
     and d.travel_date between cast($first as date) and cast($last as date)
     and (cast($product as text) is null or d.product_key = cast($product as text))

@@ -5,15 +5,11 @@
 with slots as (
   select
     d.*,
-    a.local_end_at,
-    -- Until when it was sold; one far off is on no calendar.
-    case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
-      then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
+    -- Until when it was sold.
+    case when d.utc_cutoff_at <= cast($now as timestamptz)
+      then d.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
     d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) as days_ahead
   from marts.fct_departures d
-  join core.availability a
-    on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
-    and a.availability_id = d.availability_id
   where d.is_followed
     and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
     and (cast($product as text) is null or d.product_key = cast($product as text))

@@ -10,17 +10,13 @@ select
   d.option_name,
   case when d.is_sold_out then 'sold out' else 'weak' end as state,
   d.status,
-  -- One far off is on no calendar.
-  case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
-    then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
+  case when d.utc_cutoff_at <= cast($now as timestamptz)
+    then d.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
   d.taken,
   d.capacity,
   d.fill_rate,
   d.our_pax
 from marts.fct_departures d
-left join core.availability a
-  on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
-  and a.availability_id = d.availability_id
 where d.is_followed
   and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 9
   and d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) between 0 and 7

@@ -19,7 +19,9 @@
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
 -- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
 -- column: local_start_at: Start, wall clock at the venue.
+-- column: local_end_at: End, wall clock at the venue.
 -- column: utc_start_at: Start as an instant.
+-- column: utc_cutoff_at: Until when it is sold; null where that is not told, before 1970 or after 2199.
 -- column: time_zone: IANA time zone of the venue.
 -- column: availability_id: OCTO availability id; unique inside its option only.
 -- column: is_sold_out: SOLD_OUT.
@@ -96,9 +98,13 @@ select
   coalesce(o.title, o.internal_name, a.option_id) as option_name,
   a.availability_id,
   a.local_start_at,
+  a.local_end_at,
   a.local_date as travel_date,
   substr(cast(a.local_date as text), 1, 7) as travel_month,
   a.utc_start_at,
+  -- One at the edge of the calendar is on no other clock.
+  case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+    then a.utc_cutoff_at end as utc_cutoff_at,
   a.time_zone,
   a.status,
   a.is_available,

@@ -185,7 +185,7 @@ def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -
         bare = target.with_suffix("")
         raise click.UsageError(
             f"A {kind} file holds one table, and here are {tables}. A file of each: --to {bare}/ --format {kind}; "
-            f"one workbook with a sheet of each: --to {bare}.xlsx."
+            f"one workbook with a sheet of each: --to {bare}.xlsx, without --format."
         )
 
 

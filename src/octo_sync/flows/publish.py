@@ -92,7 +92,10 @@ def make_marts(draft: Draft, directory: Path) -> int:
     Raises:
         WarehouseError: A file does not run, or its name will not do; readers keep what they have.
     """
-    ordered = _in_order(directory)
+    return _fill(draft, _in_order(directory))
+
+
+def _fill(draft: Draft, ordered: Sequence[SqlFile]) -> int:
     kept = draft.kept_marts({mart.name: mart.kind for mart in ordered}, _definition(ordered))
     for mart in ordered:
         if mart.name in kept and mart.kind == "table":
@@ -271,7 +274,7 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     with suppress(WarehouseError):
         warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
     with warehouse.drafting(target, contacts=contacts) as draft:
-        marts = make_marts(draft, directory)
+        marts = _fill(draft, ordered)
         checks = sql_files(directory, "checks")
         passed = _passed(draft, directory, ordered, checks)
         found = [_run(draft, check) for check in checks if check not in passed]

@@ -56,7 +56,6 @@ ERROR_BODY = 64 * 1024
 _HELD_AT_MOST = 20
 """Times that one call is held off while others are let through: then it is this call that the service refuses."""
 
-
 _LONG = 1 << 20
 """Bytes of a body that is digested beside the next requests."""
 

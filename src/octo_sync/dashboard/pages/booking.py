@@ -197,7 +197,7 @@ def _answers(rows: Sequence[_Row]) -> Item:
         Column("Why", "text", "source"),
         Column("All of it stored", "yes", "is_complete"),
         Column("Run", "text", "run_id"),
-        empty="No answer speaks for it: it was not asked for since.",
+        empty="No answer on record speaks for it.",
     )
 
 

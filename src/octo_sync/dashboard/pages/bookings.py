@@ -64,7 +64,7 @@ def build(source: Source, filters: Filters) -> View:
     """
     kind = _one_of("kind", _KINDS, filters) or "sold"
     only = _one_of("only", _ONLY, filters)
-    name = filters.more.get("name") or None
+    name = (filters.more.get("name") if only == "tax" else "") or None
     today = standing(source).today or date.min
     first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
     last = filters.last or first + (_HELD if kind == "held" else _AHEAD) * DAY
