@@ -68,15 +68,17 @@ def on_a_terminal(program, *words, environment=None, width=100, typed=()):
 
 @pytest.mark.deep(2)
 def test_a_sync_shows_bars_and_colours(project, service):
-    service.faults({"fault": "latency", "seconds": 0.05})
+    service.faults({"fault": "latency", "seconds": 0.4})
 
-    code, seen = on_a_terminal(project, "sync", "--full")
+    one = {"OCTO_SYNC_CONNECTIONS__SHOP__LIMITS__CONCURRENCY": "1"}
+    code, seen = on_a_terminal(project, "sync", "--full", environment=one)
 
     assert code == 0
     assert "\x1b[32m" in seen, "the green ok"
     assert "━" in seen
     for kind in ("products", "availability", "bookings"):
         assert kind in seen
+    assert re.search(r"\d\.\d/s  0:00:\d\d left", ESCAPES.sub("", seen)), "how fast, and how long still"
 
 
 @pytest.mark.deep(2, everyday=["words0-environment0"])
@@ -166,6 +168,19 @@ def test_init_asks_four_things(empty, service):
     assert document["connections"]["acme"]["token"] == {"env": "ACME_TOKEN"}
     assert document["destination"] == "octo.duckdb"
     assert document["schedule"] == {"time_zone": "Europe/Lisbon", "full": "30 3 * * *"}
+
+
+@pytest.mark.deep(1)
+def test_init_asks_nothing_of_who_says_where_the_service_and_its_token_are(empty, service):
+    words = ("init", "--no-test", "--name", "acme", "--url", service.base_url, "--token-env", "ACME_TOKEN")
+
+    code, seen = on_a_terminal(empty, *words, typed=["this is the next command"] * 4)
+    again, refused = on_a_terminal(empty, *words)
+
+    assert (code, again) == (0, 2), refused
+    assert 'destination = "octo.duckdb"' in (empty.directory / "pipelines/acme.toml").read_text()
+    assert "next command" not in seen
+    assert "--yes overwrites it" in refused
 
 
 @pytest.mark.deep(3)

@@ -1,12 +1,15 @@
 """Waiting for our own budget is nobody's failure: a slow service is asked slowly, and everything lands."""
 
 import asyncio
+import re
 
 import httpx
 import pytest
+from tests.flows.harness import settled
 from tests.flows.virtual import lived
 
 SLOWLY = {"requests_per_minute": 2}
+FAR = r"(\d+) subjects done, [\d,]+ rows written; (\d+) subjects are still owed\."
 
 
 @pytest.mark.deep(8)
@@ -43,3 +46,24 @@ def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
     assert len(moments) <= subjects + 1 + 1, "every subject was asked for once, and the refused one again"
     if retry_after:
         assert moments[5] - moments[4] > retry_after
+
+
+def test_a_long_pull_says_how_far_it_is_until_it_is_over(tmp_path):
+    said = []
+
+    async def life(service):
+        project = service.project(tmp_path, limits={"requests_per_minute": 30})
+        async with service.keeping(project, say=said.append) as keeper:
+            keeper.pull("full")
+            await settled(keeper, within=3600)
+            before = len(said)
+            await asyncio.sleep(600)
+            assert len(said) == before, "there is nothing to do"
+            return keeper.landed
+
+    landed = lived(life, bookings=30, days=20, products=3)
+    far = [found for line in said if (found := re.fullmatch(FAR, line))]
+    done, left = zip(*((int(each[1]), int(each[2])) for each in far), strict=True)
+    assert 1 < len(far) < 10, said
+    assert list(done) == sorted(set(done))
+    assert {a + b for a, b in zip(done, left, strict=True)} == {landed}

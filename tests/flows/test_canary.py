@@ -35,11 +35,11 @@ class Skies:
         self.ports.journal.inbox.accept([Received(connection="main", endpoint=ADDRESS, received_at=at, body=body)])
 
     async def hold(self):
-        """The uuid of the hold that is made, as soon as it is noted."""
+        """The uuid of the hold that is made, as soon as the service has it."""
         async with asyncio.timeout(60):
-            while (noted := last(self.ports.journal, "main")) is None or noted.held is None:  # noqa: ASYNC110 - it tells nobody
+            while not self.holds():  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.02)
-        return noted.held
+        return last(self.ports.journal, "main").held
 
     async def fly(self, patience=0.3):
         return await fly(self.ports, "main", self.product, patience=patience)
@@ -102,6 +102,17 @@ async def test_a_hold_that_was_left_by_a_stop_is_released_by_the_next_one(skies)
     await skies.fly()
     assert {status for _, status in skies.holds()} <= {"CANCELLED", "EXPIRED"}
     assert len(skies.holds()) == 2
+
+
+async def test_a_hold_whose_answer_is_lost_is_released_by_the_next_one(skies, service):
+    service.faults({"fault": "reset", "count": 1, "match": {"method": "POST", "path": "/bookings$"}})
+    lost = await skies.fly()
+    assert lost.text.startswith("nobody knows whether a hold was made: ")
+    assert skies.holds() == [(lost.held, "ON_HOLD")]
+    assert silences(skies.ports.journal, ["main"], skies.ports.clock) == {}, "nothing is known"
+    canary = await skies.fly()
+    assert (canary.problem, canary.held) == (None, None)
+    assert [status in ("CANCELLED", "EXPIRED") for _, status in skies.holds()] == [True, True]
 
 
 async def test_a_service_that_knows_only_the_older_way_releases_it_too(skies):

@@ -105,13 +105,15 @@ def command(
 ) -> int:
     """Write a pipeline file for your service, and test the connection.
 
-    On a terminal it asks for what is not given: the address, where the token is, the warehouse, and when to pull every night.
+    Without the address or the token's place it asks on a terminal: for these, the warehouse, and when to pull every night.
     Exit code 1 = the service does not answer, 4 = it refuses the token; the file stays in both cases.
     """
-    asking = stdin_is_terminal()
     if token_env is not None and token_file is not None:
         raise click.UsageError("Give --token-env or --token-file, not both.")
-    if not asking and not (url and (token_env or token_file)):
+    # A pasted block of commands must not be read as answers: who gives what is needed is asked nothing.
+    is_told = bool(url and (token_env or token_file))
+    asking = not is_told and stdin_is_terminal()
+    if not asking and not is_told:
         raise click.UsageError("Give --url and --token-env or --token-file, because nobody can be asked here.")
     url = url or _ask("Base address of the service", "", values.service_url)
     name = _checked("--name", name or _name_of(url), values.name)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -60,19 +61,31 @@ def _bars(progress: "Progress") -> Iterator[None]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TaskID,
         TextColumn,
         TimeElapsedColumn,
     )
     from rich.text import Text  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    class Pace(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            # Of all its time: many are done at once, which makes the last second's pace a chance.
+            if not task.completed or not task.elapsed or task.finished:
+                return Text("")
+            pace = task.completed / task.elapsed
+            return Text(f"{pace:,.1f}/s  {timedelta(seconds=int((task.remaining or 0) / pace))} left")
+
+    columns = TextColumn("{task.description:<12}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), Pace()
     never = click.get_current_context().color is False
     console = Console(stderr=True, no_color=True if never else None, highlight=False)
 
     class Bars(Progress):
         def get_renderables(self) -> "Iterator[RenderableType]":
             yield from super().get_renderables()
+            if progress.rows:
+                yield Text(f"{progress.rows:,} records")
             if text := _expected(progress):
                 yield Text(text)
 

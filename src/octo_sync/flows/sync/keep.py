@@ -38,6 +38,8 @@ _WHILE_OTHERS_WORK = 0.5
 """Seconds to the next look at connections that owe something, and that others have."""
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
+_SAY_HOW_FAR_EVERY = 15.0
+"""Seconds of work without a pause: nobody should take a long first pull for a standstill."""
 _LEAST_SLEEP = 0.01
 _LEAST_PUBLISH_PAUSE, _LONGEST_PUBLISH_PAUSE = 0.5, 300.0
 """After a failure: a mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
@@ -102,6 +104,8 @@ class Keeper:
         self._publishing: asyncio.Task[None] | None = None
         """A copy in the making; landings go on beside it."""
         self._published_at = self._looked_after_at = -inf
+        self._busy_since, self._said_of = self._time(), 0
+        """Since when there is work, or it was said how far it is; and how much had landed then."""
         self._publish_pause = self._pause_after_publishing
         """Seconds from the beginning of a copy to that of the next; longer after each that failed."""
         self._next_hold: datetime | None = None
@@ -197,6 +201,7 @@ class Keeper:
             self._ended |= ended
             for sentence in sentences:
                 self._say(sentence)
+        await self._say_how_far()
         self._say_who_answers()
         if self._publishing is not None and self._publishing.done():
             await self._published_to_the_end()
@@ -325,6 +330,16 @@ class Keeper:
         horizon.offered_options(self.ports)
         self._products_landed({connection})
 
+    async def _say_how_far(self) -> None:
+        if self._time() - self._busy_since < _SAY_HOW_FAR_EVERY:
+            return
+        self._busy_since = self._time()
+        backlog = await asyncio.to_thread(self.ports.journal.subjects.backlog)
+        left, rows = sum(b.dirty for b in backlog), self._worker.lander.totals.rows
+        if left and self._said_of != self.landed:
+            self._said_of = self.landed
+            self._say(f"{self.landed:,} subjects done, {rows:,} rows written; {left:,} subjects are still owed.")
+
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""
         unwell = self._worker.unwell
@@ -434,6 +449,7 @@ class Keeper:
             return
         if self._publishing is None:
             self.idle.set()
+            self._busy_since = self._time()
         try:
             async with asyncio.timeout(max(_LEAST_SLEEP, min(waits))):
                 await self.wake.wait()

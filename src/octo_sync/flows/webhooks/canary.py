@@ -19,6 +19,8 @@ from octo_sync.octo import endpoints
 
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
+    from octo_sync.octo.endpoints import Call
+    from octo_sync.octo.records import Booking
 
 log = logging.getLogger("octo_sync")
 
@@ -44,7 +46,7 @@ class Canary:
     problem: str | None = None
     """Why no hold could be made, so that nothing is known."""
     held: str | None = None
-    """The uuid of a hold that is not released yet."""
+    """The uuid of a hold that is to be released: it was made, or was asked for and may have been."""
 
     @property
     def is_untold(self) -> bool:
@@ -55,7 +57,8 @@ class Canary:
     def text(self) -> str:
         """In a few words, for a person."""
         if self.problem is not None:
-            return f"no hold could be made: {self.problem}"
+            known = "no hold could be made" if self.held is None else "nobody knows whether a hold was made"
+            return f"{known}: {self.problem}"
         if self.held is not None:
             return "a hold was made, and is waited for"
         return "not told" if self.lag is None else f"told after {self.lag:.1f} s"
@@ -90,12 +93,18 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
     client, journal = ports.clients[connection], ports.journal
     before = await asyncio.to_thread(last, journal, connection)
     if before is not None and before.held is not None:
-        # Who made it was stopped before releasing it.
+        # Who asked for it was stopped before releasing it, or got no answer.
         await _release(client, before.held)
+    uuid = str(UUID(int=ports.random.getrandbits(128), version=4))
+    held = None
     try:
-        uuid = await _hold(client, product_id, ports)
+        call = await _reservation(client, product_id, ports, uuid)
+        held = uuid
+        await _note(journal, connection, Canary(ports.clock.now(), held=held))
+        uuid = (await client.ask(call)).record.uuid
     except OctoSyncError as error:
-        return await _note(journal, connection, Canary(ports.clock.now(), problem=str(error)))
+        held = None if isinstance(error, RequestRefused) else held
+        return await _note(journal, connection, Canary(ports.clock.now(), problem=str(error), held=held))
     at = ports.clock.now()
     await _note(journal, connection, Canary(at, held=uuid))
     told = None
@@ -115,13 +124,13 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
 async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
     value = json.dumps({**asdict(canary), "at": canary.at.isoformat()})
     await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)
-    if canary.held is None:
-        log.info("action=canary connection=%s lag=%s told=%s", connection, canary.lag, not canary.is_untold)
+    if canary.held is None or canary.problem is not None:
+        log.info("action=canary connection=%s lag=%s problem=%s", connection, canary.lag, canary.problem)
     return canary
 
 
-async def _hold(client: "OctoClient", product_id: str, ports: Ports) -> str:
-    """The uuid of a hold of one ticket on the next departure that has room."""
+async def _reservation(client: "OctoClient", product_id: str, ports: Ports, uuid: str) -> "Call[Booking]":
+    """The call that holds one ticket on the next departure that has room."""
     product = (await client.ask(endpoints.product(product_id))).record
     option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
     units = option.units if option is not None else None
@@ -133,8 +142,7 @@ async def _hold(client: "OctoClient", product_id: str, ports: Ports) -> str:
     slot = next((each for each in slots if each.available is True), None)
     if slot is None:
         raise RequestRefused(f"the product {product_id} has no free departure within {_DAYS_AHEAD} days")
-    uuid = str(UUID(int=ports.random.getrandbits(128), version=4))
-    call = endpoints.reserve(
+    return endpoints.reserve(
         product_id,
         str(option.id),
         str(slot.id),
@@ -143,7 +151,6 @@ async def _hold(client: "OctoClient", product_id: str, ports: Ports) -> str:
         expiration_minutes=_EXPIRES,
         notes="octo-sync canary: released within minutes",
     )
-    return (await client.ask(call)).record.uuid
 
 
 async def _release(client: "OctoClient", uuid: str) -> None:
