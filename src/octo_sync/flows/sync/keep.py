@@ -338,7 +338,7 @@ class Keeper:
         left, rows = sum(b.dirty for b in backlog), self._worker.lander.totals.rows
         if left and self._said_of != self.landed:
             self._said_of = self.landed
-            self._say(f"{self.landed:,} subjects done, {rows:,} rows written; {left:,} subjects are still owed.")
+            self._say(f"{self.landed:,} subjects done, {rows:,} rows written; {left:,} subjects are pending.")
 
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""
@@ -346,7 +346,7 @@ class Keeper:
         for name, error in unwell.items():
             # Which of its requests it was this time is no news.
             if self._unwell.get(name) is not type(error):
-                self._say(f"{name}: {str(error).rstrip('.')}. What is owed stays marked and is tried again.")
+                self._say(f"{name}: {str(error).rstrip('.')}. What is pending stays marked and is tried again.")
         for name in self._unwell.keys() - unwell.keys():
             self._say(f"{name}: answers again.")
         self._unwell = {name: type(error) for name, error in unwell.items()}
