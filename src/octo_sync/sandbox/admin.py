@@ -4,9 +4,9 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from octo_sync.sandbox import sales
+from octo_sync.sandbox import bookings, sales
 from octo_sync.sandbox.api_availability import date_of, named
-from octo_sync.sandbox.bookings import HOLD_MINUTES, Desk
+from octo_sync.sandbox.bookings import HOLD_MINUTES
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
@@ -30,12 +30,10 @@ class Admin:
 
     Args:
         service: the service behind.
-        desk: the booking flow, for moving bookings.
     """
 
-    def __init__(self, service: Service, desk: Desk) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._desk = desk
 
     def booking(self, uuid: str, body: Json) -> Booking:
         """Change notes, contact, references, status, tickets or the slot of a booking, whatever its state."""
@@ -63,7 +61,9 @@ class Admin:
         if not isinstance(aim, dict):
             raise bad_request("move is an object with availability_id, and optionally product_id and option_id.")
         spelled = {"product_id": "productId", "option_id": "optionId", "availability_id": "availabilityId"}
-        return self._desk.moved(booking, {spelled[key]: value for key, value in aim.items() if key in spelled})
+        return bookings.moved(
+            self._service, booking, {spelled[key]: value for key, value in aim.items() if key in spelled}
+        )
 
     def _party(self, booking: Booking, body: Json) -> Booking:
         service = self._service

@@ -3,14 +3,12 @@
 import asyncio
 import collections
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qsl
 
-from octo_sync.sandbox import api_availability, capabilities, render_products
-from octo_sync.sandbox.api_bookings import BookingRoutes
-from octo_sync.sandbox.api_subscriptions import SubscriptionRoutes
-from octo_sync.sandbox.bookings import Desk
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from octo_sync.sandbox import api_availability, api_bookings, api_subscriptions, capabilities, render_products
 from octo_sync.sandbox.broken import HTML, break_body
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
@@ -21,11 +19,10 @@ from octo_sync.sandbox.messages import Answer, Call, ok, refused
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.shape import shaped
 from octo_sync.sandbox.themes import LANGUAGES
-from octo_sync.sandbox.wire import Send, abort, read_body, transmit
+from octo_sync.sandbox.wire import abort, transmit
 
 LOG = logging.getLogger("octo_sync.sandbox")
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+MAX_BODY = 10_000_000
 
 
 class Api:
@@ -33,13 +30,10 @@ class Api:
 
     Args:
         service: the service behind.
-        desk: the booking flow.
     """
 
-    def __init__(self, service: Service, desk: Desk) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._bookings = BookingRoutes(service, desk)
-        self._subscriptions = SubscriptionRoutes(service)
         self._limits = Limits(service)
         self.closing = asyncio.Event()
         self.log: collections.deque[dict[str, Any]] = collections.deque(maxlen=service.config.request_log)
@@ -51,43 +45,37 @@ class Api:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        service = self._service
-        method = scope["method"]
+        service, request = self._service, Request(scope, receive)
         raw = scope["path"][len(BASE_PATH) :]
         path = raw.rstrip("/") or "/"
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        body = await read_body(receive)
+        call = Call(request.method, path, request.query_params, request.headers, await request.body())
         service.tick()
         entry: dict[str, Any] = {
             "at": service.clock.seconds(),
-            "method": method,
+            "method": call.method,
             "path": raw,
-            "query": scope["query_string"].decode("latin-1"),
-            "request_bytes": len(body or b""),
-            "capabilities": headers.get("octo-capabilities"),
+            "query": request.url.query,
+            "request_bytes": len(call.body),
+            "capabilities": call.headers.get("octo-capabilities"),
             "token": None,
             "status": None,
         }
         self.log.append(entry)
-        fault = service.faults.pick("latency", method, path)
+        fault = service.faults.pick("latency", call.method, path)
         if fault is not None:
             await self._wait(float(fault.params["seconds"]))
-        fault = service.faults.pick("hang", method, path)
-        if fault is not None or self._hangs(method, path, headers):
+        fault = service.faults.pick("hang", call.method, path)
+        if fault is not None or self._hangs(call):
             await self._wait(float(fault.params["seconds"]) if fault else 3_600.0)
             abort(send)
-        if body is None:
-            answer = refused(bad_request("The body is too large."))
-        else:
-            query = dict(parse_qsl(entry["query"], keep_blank_values=True))
-            answer = self._answer(Call(method, path, query, headers, body), raw, entry)
+        answer = self._answer(call, raw, entry)
         entry["status"] = answer.status
         entry["response_bytes"] = len(answer.body)
-        created = method == "POST" and path.startswith("/notifications/") and answer.status < 300  # noqa: PLR2004
-        if created and (fault := service.faults.pick("create_timeout", method, path)):
+        created = call.method == "POST" and path.startswith("/notifications/") and answer.status < 300  # noqa: PLR2004
+        if created and (fault := service.faults.pick("create_timeout", call.method, path)):
             await self._wait(float(fault.params["seconds"]))
             abort(send)
-        await transmit(answer, service, method, path, send, self._wait)
+        await transmit(answer, service.faults, call, send, self._wait)
 
     async def _wait(self, seconds: float) -> None:
         """Wait, or until the server closes."""
@@ -99,44 +87,41 @@ class Api:
             closing.cancel()
             sleeping.cancel()
 
-    def _hangs(self, method: str, path: str, headers: dict[str, str]) -> bool:
-        quirk = self._service.quirks["capability_header_hangs_on_products"]
-        return bool(quirk and method == "GET" and path.startswith("/products") and headers.get("octo-capabilities"))
+    def _hangs(self, call: Call) -> bool:
+        asked = call.method == "GET" and call.path.startswith("/products") and call.headers.get("octo-capabilities")
+        return bool(asked and self._service.quirks["capability_header_hangs_on_products"])
 
     def _answer(self, call: Call, raw: str, entry: dict[str, Any]) -> Answer:
-        method, path, headers = call.method, call.path, call.headers
-        early = self._fault_before(method, path, headers) or self._limits.refuse(path) or self._moved(raw)
+        early = self._fault_before(call) or self._limits.refuse(call.path) or self._moved(raw)
         if early is not None:
-            self._limits.decorate(early, path)
-            self._limits.count(early.status)
-            return early
+            return self._limits.counted(early, call.path)
         found: dict[str, str] = {}
         try:
-            call.token, found = self._entered(path, headers)
+            call.token, found = self._entered(call)
             entry["token"] = call.token.name
-            call.view = capabilities.view(found, headers.get("accept-language", ""))
-            call.path = self._unprefixed(path)
+            call.view = capabilities.view(found, call.headers.get("accept-language", ""))
+            call.parts = self._unprefixed(call.path).split("/")[1:]
             answer = self._routed(call)
         except OctoError as error:
             answer = self._refused(error)
         except Exception:  # a service answers, whatever happens inside
-            LOG.exception("action=answer method=%s path=%s outcome=error", method, path)
+            LOG.exception("action=answer method=%s path=%s outcome=error", call.method, call.path)
             answer = self._refused(OctoError(500, "INTERNAL_SERVER_ERROR", "The sandbox failed; see its log."))
-        answer = shaped(answer, self._service.quirks, method, path)
+        answer = shaped(answer, self._service.quirks, call)
         self._decorate(answer, call.view, found)
-        self._limits.decorate(answer, path)
-        self._limits.count(answer.status)
-        return break_body(answer, self._service.faults, method, path)
+        return break_body(self._limits.counted(answer, call.path), self._service.faults, call)
 
-    def _entered(self, path: str, headers: dict[str, str]) -> tuple[Token, dict[str, str]]:
+    def _entered(self, call: Call) -> tuple[Token, dict[str, str]]:
         """Whose request it is and which capabilities it switches on."""
-        token = self._service.tokens.get(_bearer(headers))
+        if len(call.body) > MAX_BODY:
+            raise bad_request("The body is too large.")
+        token = self._service.tokens.get(_bearer(call))
         if token is None and self._service.quirks["no_authentication"]:
             token = next((one for one in self._service.config.tokens if one.sees_all), None)
         if token is None:
             raise unauthorized()
-        header = headers.get("octo-capabilities")
-        if header is None and path != "/capabilities":
+        header = call.headers.get("octo-capabilities")
+        if header is None and call.path != "/capabilities":
             raise bad_request("The header Octo-Capabilities is required; it may be empty.")
         return token, capabilities.requested(header or "", self._service.quirks)
 
@@ -152,8 +137,8 @@ class Api:
             answer.status = 422
         return answer
 
-    def _fault_before(self, method: str, path: str, headers: dict[str, str]) -> Answer | None:
-        faults = self._service.faults
+    def _fault_before(self, call: Call) -> Answer | None:
+        faults, method, path = self._service.faults, call.method, call.path
         fault = faults.pick("status_429", method, path)
         if fault is not None:
             answer = refused(OctoError(429, "TOO_MANY_REQUESTS", "Too many requests."))
@@ -168,7 +153,7 @@ class Api:
         fault = faults.pick("redirect", method, path)
         if fault is not None:
             return Answer(302, b"", None, [("Location", str(fault.params["location"]))])
-        token = self._service.tokens.get(_bearer(headers))
+        token = self._service.tokens.get(_bearer(call))
         if faults.pick("unauthorized", method, path, token=token.name if token else None):
             return self._refused(unauthorized())
         return None
@@ -190,7 +175,7 @@ class Api:
 
     def _routed(self, call: Call) -> Answer:
         service, quirks = self._service, self._service.quirks
-        match call.method, call.path.split("/")[1:]:
+        match call.method, call.parts:
             case "GET", ["supplier"]:
                 answer = ok(render_products.supplier(service.base_url, call.view))
             case "GET", ["products"]:
@@ -209,9 +194,9 @@ class Api:
                 absent = capabilities.short(quirks["absent_capability"])
                 answer = ok([_capability(name) for name in capabilities.KNOWN if name not in absent])
             case _, ["bookings", *_]:
-                answer = self._bookings.route(call)
+                answer = api_bookings.route(service, call)
             case _, ["notifications", *_] if "notifications" not in capabilities.short(quirks["absent_capability"]):
-                answer = self._subscriptions.route(call)
+                answer = api_subscriptions.route(service, call)
             case _:
                 raise not_found("This path")
         return answer
@@ -233,8 +218,8 @@ class Api:
             answer.headers.append((quirks["available_languages_header"], ", ".join(LANGUAGES)))
 
 
-def _bearer(headers: dict[str, str]) -> str:
-    kind, _, secret = headers.get("authorization", "").partition(" ")
+def _bearer(call: Call) -> str:
+    kind, _, secret = call.headers.get("authorization", "").partition(" ")
     return secret.strip() if kind.lower() == "bearer" else ""
 
 

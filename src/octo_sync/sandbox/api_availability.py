@@ -1,6 +1,7 @@
 """POST /availability and POST /availability/calendar."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -38,7 +39,7 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def date_of(body: dict[str, Any], key: str) -> int:
+def date_of(body: Mapping[str, Any], key: str) -> int:
     """A date of a body as an ordinal."""
     value = body.get(key)
     try:

@@ -1,8 +1,10 @@
 """The bookings routes of the API."""
 
 import datetime as dt
+from collections.abc import Mapping
 
-from octo_sync.sandbox.bookings import Desk, Json
+from octo_sync.sandbox import bookings
+from octo_sync.sandbox.bookings import Json
 from octo_sync.sandbox.clock import DAY
 from octo_sync.sandbox.errors import bad_request, invalid_booking, not_found
 from octo_sync.sandbox.messages import Answer, Call, ok
@@ -13,115 +15,110 @@ from octo_sync.sandbox.zones import utc_midnight
 NO_FILTER = "either resellerReference, supplierReference, localDate or localDateStart/localDateEnd is required"
 
 
-class BookingRoutes:
-    """Answers everything below /bookings.
-
-    Args:
-        service: the service behind.
-        desk: the booking flow.
-    """
-
-    def __init__(self, service: Service, desk: Desk) -> None:
-        self._service = service
-        self._desk = desk
-
-    def route(self, call: Call) -> Answer:
-        """One request; the path begins with /bookings."""
-        quirks, extras = self._service.quirks, call.view.extras
-        told = bool(quirks["client_update_notifies"])
-        match call.method, call.path.split("/")[2:]:
-            case "GET", []:
-                return self._list(call)
-            case "GET", [uuid]:
-                return self._get(uuid, call)
-            case "POST", []:
-                booking = self._desk.reserve(call.json(), call.token, test=call.test, with_extras=extras)
-            case "PATCH", [uuid] if not quirks["no_patch"]:
-                booking = self._desk.update(*self._named(uuid, call), with_extras=extras, notify=told)
-            case "POST", [uuid, "confirm"]:
-                booking = self._desk.confirm(*self._named(uuid, call), with_extras=extras)
-            case "POST", [uuid, "extend"] if not quirks["no_extend"]:
-                booking = self._desk.extend(*self._named(uuid, call), notify=told)
-            case ("DELETE", [uuid]) | ("POST", [uuid, "cancel"]):
-                booking = self._desk.cancel(*self._named(uuid, call))
-            case _:
-                raise not_found("This path")
-        return self._shown(booking, call)
-
-    def _named(self, uuid: str, call: Call) -> tuple[Booking, Json]:
-        """The booking that a request is about, and what its body says of it."""
-        return self._desk.find(uuid, call.token), call.json() if call.body.strip() else {}
-
-    def _shown(self, booking: Booking, call: Call) -> Answer:
-        return ok(self._service.booking_bytes.body(booking, call.view))
-
-    def _get(self, uuid: str, call: Call) -> Answer:
-        booking = self._lagged(self._desk.find(uuid, call.token), call)
-        lapsed = booking is not None and booking.status == "EXPIRED"
-        if booking is None or (lapsed and self._service.quirks["lapsed_holds_unreadable"]):
-            raise invalid_booking(uuid)
-        return self._shown(booking, call)
-
-    def _lagged(self, booking: Booking, call: Call) -> Booking | None:
-        fault = self._service.faults.pick("read_lag", call.method, call.path)
-        if fault is None:
-            return booking
-        return self._service.store.as_of(booking, self._service.clock.seconds() - float(fault.params["seconds"]))
-
-    def _list(self, call: Call) -> Answer:
-        found = self._windowed(call)
-        query = call.query
-        for key, name in (
-            ("resellerReference", "reseller_reference"),
-            ("supplierReference", "supplier_reference"),
-            ("productId", "product_id"),
-            ("optionId", "option_id"),
-        ):
-            if query.get(key):
-                wanted = self._service.product_id(query[key]) if key == "productId" else query[key]
-                found = [booking for booking in found if getattr(booking, name) == wanted]
-        token = call.token
-        if not token.sees_all:
-            found = [booking for booking in found if booking.token == token.name]
-        if self._service.quirks["cancelled_not_listed"]:
-            found = [booking for booking in found if booking.status != "CANCELLED"]
-        if not self._service.quirks["test_bookings_in_feed"]:
-            found = [booking for booking in found if booking.test == call.test]
-        return ok(self._service.booking_bytes.array(found, call.view))
-
-    def _windowed(self, call: Call) -> list[Booking]:
-        query = call.query
-        window: tuple[int, int] | None = None
-        if "localDate" in query:
-            window = (_date(query, "localDate"),) * 2
-        elif "localDateStart" in query and "localDateEnd" in query:
-            window = (_date(query, "localDateStart"), _date(query, "localDateEnd"))
-            if window[1] < window[0]:
-                raise bad_request("localDateEnd is before localDateStart")
-        elif not query.get("resellerReference") and not query.get("supplierReference"):
-            raise bad_request(NO_FILTER)
-        return self._between(window, call)
-
-    def _between(self, window: tuple[int, int] | None, call: Call) -> list[Booking]:
-        store = self._service.store
-        by_creation = window is not None and bool(self._service.quirks["booking_date_is_creation"])
-        fault = self._service.faults.pick("read_lag", call.method, call.path)
-        if window is None or by_creation or fault is not None:
-            found = store.ordered()
-        else:
-            return store.between(*window)
-        if fault is not None:
-            instant = self._service.clock.seconds() - float(fault.params["seconds"])
-            found = [past for booking in found if (past := store.as_of(booking, instant)) is not None]
-        if window is None:
-            return found
-        if by_creation:
-            low, high = utc_midnight(window[0]), utc_midnight(window[1]) + DAY
-            return [booking for booking in found if low <= booking.created < high]
-        return [booking for booking in found if window[0] <= booking.local_date <= window[1]]
+def route(service: Service, call: Call) -> Answer:
+    """One request; the path begins with /bookings."""
+    quirks, extras = service.quirks, call.view.extras
+    told = bool(quirks["client_update_notifies"])
+    match call.method, call.parts[1:]:
+        case "GET", []:
+            return _list(service, call)
+        case "GET", [uuid]:
+            return _get(service, uuid, call)
+        case "POST", []:
+            booking = bookings.reserve(service, call.json(), call.token, test=call.test, with_extras=extras)
+        case "PATCH", [uuid] if not quirks["no_patch"]:
+            booking = bookings.update(service, *_named(service, uuid, call), with_extras=extras, notify=told)
+        case "POST", [uuid, "confirm"]:
+            booking = bookings.confirm(service, *_named(service, uuid, call), with_extras=extras)
+        case "POST", [uuid, "extend"] if not quirks["no_extend"]:
+            booking = bookings.extend(service, *_named(service, uuid, call), notify=told)
+        case ("DELETE", [uuid]) | ("POST", [uuid, "cancel"]):
+            booking = bookings.cancel(service, *_named(service, uuid, call))
+        case _:
+            raise not_found("This path")
+    return _shown(service, booking, call)
 
 
-def _date(query: dict[str, str], key: str) -> int:
+def _named(service: Service, uuid: str, call: Call) -> tuple[Booking, Json]:
+    """The booking that a request is about, and what its body says of it."""
+    return bookings.find(service, uuid, call.token), call.json() if call.body.strip() else {}
+
+
+def _shown(service: Service, booking: Booking, call: Call) -> Answer:
+    return ok(service.booking_bytes.body(booking, call.view))
+
+
+def _get(service: Service, uuid: str, call: Call) -> Answer:
+    booking = _lagged(service, bookings.find(service, uuid, call.token), call)
+    lapsed = booking is not None and booking.status == "EXPIRED"
+    if booking is None or (lapsed and service.quirks["lapsed_holds_unreadable"]):
+        raise invalid_booking(uuid)
+    return _shown(service, booking, call)
+
+
+def _lagged(service: Service, booking: Booking, call: Call) -> Booking | None:
+    fault = service.faults.pick("read_lag", call.method, call.path)
+    if fault is None:
+        return booking
+    return service.store.as_of(booking, service.clock.seconds() - float(fault.params["seconds"]))
+
+
+def _list(service: Service, call: Call) -> Answer:
+    found = _windowed(service, call)
+    query = call.query
+    for key, name in (
+        ("resellerReference", "reseller_reference"),
+        ("supplierReference", "supplier_reference"),
+        ("productId", "product_id"),
+        ("optionId", "option_id"),
+    ):
+        if query.get(key):
+            wanted = service.product_id(query[key]) if key == "productId" else query[key]
+            found = [booking for booking in found if getattr(booking, name) == wanted]
+    token = call.token
+    if not token.sees_all:
+        found = [booking for booking in found if booking.token == token.name]
+    if service.quirks["cancelled_not_listed"]:
+        found = [booking for booking in found if booking.status != "CANCELLED"]
+    if not service.quirks["test_bookings_in_feed"]:
+        found = [booking for booking in found if booking.test == call.test]
+    return ok(service.booking_bytes.array(found, call.view))
+
+
+def _windowed(service: Service, call: Call) -> list[Booking]:
+    query = call.query
+    window: tuple[int, int] | None = None
+    if "localDate" in query:
+        window = (_date(query, "localDate"),) * 2
+    elif "localDateStart" in query and "localDateEnd" in query:
+        window = (_date(query, "localDateStart"), _date(query, "localDateEnd"))
+        if window[1] < window[0]:
+            raise bad_request("localDateEnd is before localDateStart")
+    elif not query.get("resellerReference") and not query.get("supplierReference"):
+        raise bad_request(NO_FILTER)
+    return _between(service, window, call)
+
+
+def _between(service: Service, window: tuple[int, int] | None, call: Call) -> list[Booking]:
+    store = service.store
+    by_creation = window is not None and bool(service.quirks["booking_date_is_creation"])
+    fault = service.faults.pick("read_lag", call.method, call.path)
+    if window is None or by_creation or fault is not None:
+        found = store.ordered()
+    else:
+        return store.between(*window)
+    if fault is not None:
+        instant = service.clock.seconds() - float(fault.params["seconds"])
+        found = [past for booking in found if (past := store.as_of(booking, instant)) is not None]
+    if window is None:
+        return found
+    if by_creation:
+        low, high = utc_midnight(window[0]), utc_midnight(window[1]) + DAY
+        return [booking for booking in found if low <= booking.created < high]
+    return [booking for booking in found if window[0] <= booking.local_date <= window[1]]
+
+
+def _date(query: Mapping[str, str], key: str) -> int:
     """A date of the query as an ordinal; full date-times are cut, as providers' clients send them."""
     try:
         return dt.date.fromisoformat(query[key][:10]).toordinal()

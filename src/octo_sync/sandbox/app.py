@@ -8,7 +8,6 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.sandbox.api import Api
-from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.clock import Clock
 from octo_sync.sandbox.config import BASE_PATH, SandboxConfig
 from octo_sync.sandbox.control import Control
@@ -27,9 +26,8 @@ class SandboxApp(Starlette):
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.desk = Desk(service)
-        self.api = Api(service, self.desk)
-        self.control = Control(service, self.desk, self.api)
+        self.api = Api(service)
+        self.control = Control(service, self.api)
         super().__init__(routes=self.control.routes(), lifespan=self._life)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

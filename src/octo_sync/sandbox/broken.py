@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from octo_sync.sandbox.faults import Fault, Faults
-from octo_sync.sandbox.messages import JSON, Answer
+from octo_sync.sandbox.messages import JSON, Answer, Call
 
 HTML = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 _NUMBER = re.compile(rb'":(-?\d+)')
@@ -67,20 +67,20 @@ _CHANGES: dict[str, Callable[[Answer, Fault], None]] = {
 }
 
 
-def break_body(answer: Answer, faults: Faults, method: str, path: str) -> Answer:
+def break_body(answer: Answer, faults: Faults, call: Call) -> Answer:
     """The answer after the body faults that fire; only successful JSON is touched."""
     if answer.status >= 300 or answer.kind != JSON:  # noqa: PLR2004 - only successes
         return answer
     if answer.body.startswith(b"["):
-        if faults.pick("empty_list", method, path):
+        if faults.pick("empty_list", call.method, call.path):
             answer.body = b"[]"
-        cut = faults.pick("cut_list", method, path)
+        cut = faults.pick("cut_list", call.method, call.path)
         if cut is not None:
             rows = msgspec.json.decode(answer.body, type=list[msgspec.Raw])
             drop = float(cut.params["drop"])
             answer.body = msgspec.json.encode([row for row in rows if faults.rng.random() >= drop])
     for name, change in _CHANGES.items():
-        fault = faults.pick(name, method, path)
+        fault = faults.pick(name, call.method, call.path)
         if fault is not None:
             change(answer, fault)
     return answer

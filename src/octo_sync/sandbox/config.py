@@ -79,7 +79,6 @@ class SandboxConfig:
     delivery_timeout: float = 10.0
     pending_minutes: int | None = 30
     request_log: int = 2_000
-    control_loopback_only: bool = True
     quirks: dict[str, object] = dataclasses.field(default_factory=dict)
     faults: list[dict[str, object]] = dataclasses.field(default_factory=list)
 
@@ -89,14 +88,12 @@ def demo_config() -> SandboxConfig:
     return SandboxConfig(days=90, past=425, at_home=True, tokens=CHANNELS)
 
 
-def benchmark_config(slots: int = 2_000_000, bookings: int = 5_000, days: int = 365, seed: int = 7) -> SandboxConfig:
+def benchmark_config(slots: int) -> SandboxConfig:
     """A sandbox of about `slots` availability slots, sized for measuring and warmed before it listens."""
     return SandboxConfig(
-        seed=seed,
         products=max(8, min(200, slots // 2_000)),
         slots=slots,
-        bookings=bookings,
-        days=days,
+        days=365,
         warm=True,
         cache_bytes=4 * 1024**3,
     )

@@ -14,18 +14,19 @@ from starlette.routing import BaseRoute, Route
 from octo_sync.sandbox import state
 from octo_sync.sandbox.admin import Admin
 from octo_sync.sandbox.api import Api
-from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.api_availability import date_of
 from octo_sync.sandbox.clock import utc_text
 from octo_sync.sandbox.config import Token
-from octo_sync.sandbox.errors import OctoError, RefusedError
+from octo_sync.sandbox.errors import OctoError, bad_request, not_found
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
 from octo_sync.sandbox.faults import specs_of
+from octo_sync.sandbox.messages import json_object, json_value
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.traffic import Traffic
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", "testclient"})
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[object]]
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -37,15 +38,14 @@ class Control:
 
     Args:
         service: the service behind.
-        desk: the booking flow.
         api: whose request log is shown.
     """
 
-    def __init__(self, service: Service, desk: Desk, api: Api) -> None:
+    def __init__(self, service: Service, api: Api) -> None:
         self._service = service
         self._api = api
-        self._admin = Admin(service, desk)
-        self._traffic = Traffic(service, desk, self._admin)
+        self._admin = Admin(service)
+        self._traffic = Traffic(service, self._admin)
 
     def routes(self) -> list[BaseRoute]:
         """The routes, guarded."""
@@ -82,39 +82,38 @@ class Control:
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
             host = request.client.host if request.client else ""
-            if self._service.config.control_loopback_only and host not in LOOPBACK:
+            if host not in LOOPBACK:
                 return _json({"error": "The control plane answers loopback only."}, 403)
             self._service.tick()
             try:
-                return await handler(request)
-            except (ValueError, TypeError) as error:  # a RefusedError is a ValueError
+                found = await handler(request)
+            except (ValueError, TypeError) as error:
                 return _json({"error": str(error)}, 400)
             except OctoError as error:
                 return Response(error.body(), error.status, media_type="application/json")
+            return found if isinstance(found, Response) else _json(found)
 
         return guarded
 
-    async def _discover(self, request: Request) -> Response:
+    async def _discover(self, request: Request) -> object:
         del request
-        return _json(
-            {
-                "base_url": self._service.base_url,
-                "routes": [
-                    {"path": f"/_sandbox{path}", "methods": methods, "summary": summary}
-                    for path, methods, _, summary in self._table()
-                ],
-                "faults": [
-                    {"fault": kind.name, "stage": kind.stage, "summary": kind.summary, "params": kind.params}
-                    for kind in FAULTS
-                ],
-                "quirks": [
-                    {"quirk": one.name, "default": one.default, "summary": one.summary, "source": one.source}
-                    | ({"choices": one.choices} if one.choices else {})
-                    for one in QUIRKS
-                ],
-                "traffic_kinds": list(Traffic.KINDS),
-            }
-        )
+        return {
+            "base_url": self._service.base_url,
+            "routes": [
+                {"path": f"/_sandbox{path}", "methods": methods, "summary": summary}
+                for path, methods, _, summary in self._table()
+            ],
+            "faults": [
+                {"fault": kind.name, "stage": kind.stage, "summary": kind.summary, "params": kind.params}
+                for kind in FAULTS
+            ],
+            "quirks": [
+                {"quirk": one.name, "default": one.default, "summary": one.summary, "source": one.source}
+                | ({"choices": one.choices} if one.choices else {})
+                for one in QUIRKS
+            ],
+            "traffic_kinds": list(Traffic.KINDS),
+        }
 
     def _token(self, request: Request) -> Token | None:
         text = request.query_params.get("token")
@@ -122,48 +121,47 @@ class Control:
             return None
         token = self._service.token_named(text)
         if token is None:
-            raise RefusedError("There is no such token.")
+            raise bad_request("There is no such token.")
         return token
 
-    async def _state(self, request: Request) -> Response:
-        return _json(state.whole(self._service, self._token(request)))
+    async def _state(self, request: Request) -> object:
+        return state.whole(self._service, self._token(request))
 
-    async def _summary(self, request: Request) -> Response:
-        return _json(state.summary(self._service, self._token(request)))
+    async def _summary(self, request: Request) -> object:
+        return state.summary(self._service, self._token(request))
 
-    async def _booking(self, request: Request) -> Response:
+    async def _booking(self, request: Request) -> object:
         booking = self._service.store.bookings.get(request.path_params["uuid"])
         if booking is None:
-            return _json({"error": "There is no such booking."}, 404)
-        return _json(state.booking_json(self._service, booking))
+            raise not_found("The booking")
+        return state.booking_json(self._service, booking)
 
-    async def _slots(self, request: Request) -> Response:
+    async def _slots(self, request: Request) -> object:
         store, query = self._service.store, request.query_params
-        first = _date(query.get("from"), self._service.today.toordinal())
-        last = _date(query.get("to"), store.last)
+        first = date_of(query, "from") if "from" in query else self._service.today.toordinal()
+        last = date_of(query, "to") if "to" in query else store.last
         rows = state.availability(self._service, first, last, query.get("product_id"), query.get("option_id"))
-
         return Response(b'{"slots":[' + b",".join(rows) + b"]}", media_type="application/json")
 
-    async def _faults(self, request: Request) -> Response:
+    async def _faults(self, request: Request) -> object:
         faults = self._service.faults
         if request.method == "DELETE":
             faults.clear(request.query_params.get("fault"))
         elif request.method == "PUT":
-            faults.replace(specs_of(await _body(request)))
+            faults.replace(specs_of(json_value(await request.body())))
         elif request.method == "POST":
-            faults.add(specs_of(await _body(request)))
-        return _json({"faults": faults.shown(), "fired": faults.fired})
+            faults.add(specs_of(json_value(await request.body())))
+        return {"faults": faults.shown(), "fired": faults.fired}
 
-    async def _quirks(self, request: Request) -> Response:
+    async def _quirks(self, request: Request) -> object:
         quirks = self._service.quirks
         if request.method == "DELETE":
             quirks.reset()
         elif request.method == "PUT":
             quirks.update(await _object(request))
-        return _json({"quirks": quirks.values(), "active": quirks.active()})
+        return {"quirks": quirks.values(), "active": quirks.active()}
 
-    async def _clock(self, request: Request) -> Response:
+    async def _clock(self, request: Request) -> object:
         clock = self._service.clock
         if request.method == "PUT":
             body = await _object(request)
@@ -178,34 +176,30 @@ class Control:
             elif body.get("freeze") is False:
                 clock.thaw()
             self._service.tick()
-        return _json(
-            {
-                "now": utc_text(clock.whole()),
-                "seconds": clock.seconds(),
-                "offset": clock.offset,
-                "frozen": clock.frozen,
-                "today": self._service.today.isoformat(),
-            }
-        )
+        return {
+            "now": utc_text(clock.whole()),
+            "seconds": clock.seconds(),
+            "offset": clock.offset,
+            "frozen": clock.frozen,
+            "today": self._service.today.isoformat(),
+        }
 
-    async def _requests(self, request: Request) -> Response:
+    async def _requests(self, request: Request) -> object:
         if request.method == "DELETE":
             self._api.log.clear()
-        return _json({"requests": list(self._api.log)})
+        return {"requests": list(self._api.log)}
 
-    async def _deliveries(self, request: Request) -> Response:
+    async def _deliveries(self, request: Request) -> object:
         outbox = self._service.outbox
         if request.method == "DELETE":
             outbox.log.clear()
-        return _json(
-            {
-                "idle": outbox.idle,
-                "events": self._service.events.counts,
-                "deliveries": [delivery.shown() for delivery in outbox.log],
-            }
-        )
+        return {
+            "idle": outbox.idle,
+            "events": self._service.events.counts,
+            "deliveries": [delivery.shown() for delivery in outbox.log],
+        }
 
-    async def _traffic_route(self, request: Request) -> Response:
+    async def _traffic_route(self, request: Request) -> object:
         if request.method == "DELETE":
             await self._traffic.stop()
         elif request.method == "POST":
@@ -214,33 +208,33 @@ class Control:
                 await self._traffic.start(float(body["rate"]), body.get("kinds"), body.get("seed"), body.get("token"))
             if "changes" in body:
                 made = self._traffic.run(int(body["changes"]), body.get("kinds"), body.get("seed"), body.get("token"))
-                return _json({"changes": made, "running": self._traffic.running})
-        return _json({"running": self._traffic.running, "made": self._traffic.made})
+                return {"changes": made, "running": self._traffic.running}
+        return {"running": self._traffic.running, "made": self._traffic.made}
 
-    async def _admin_booking(self, request: Request) -> Response:
+    async def _admin_booking(self, request: Request) -> object:
         booking = self._admin.booking(request.path_params["uuid"], await _object(request))
-        return _json(state.booking_json(self._service, booking))
+        return state.booking_json(self._service, booking)
 
-    async def _admin_create(self, request: Request) -> Response:
+    async def _admin_create(self, request: Request) -> object:
         return _json({"id": self._admin.create_product(await _object(request)).id}, 201)
 
-    async def _admin_product(self, request: Request) -> Response:
+    async def _admin_product(self, request: Request) -> object:
         if request.method == "DELETE":
             self._admin.delete_product(request.path_params["id"], silent=request.query_params.get("silent") == "true")
             return Response(status_code=204)
-        return _json({"id": self._admin.update_product(request.path_params["id"], await _object(request)).id})
+        return {"id": self._admin.update_product(request.path_params["id"], await _object(request)).id}
 
-    async def _admin_availability(self, request: Request) -> Response:
-        return _json(self._admin.availability(await _object(request)))
+    async def _admin_availability(self, request: Request) -> object:
+        return self._admin.availability(await _object(request))
 
-    async def _admin_subscription(self, request: Request) -> Response:
+    async def _admin_subscription(self, request: Request) -> object:
         subscription_id = request.path_params["id"]
         if request.method == "DELETE":
             self._admin.lose_subscription(subscription_id)
             return Response(status_code=204)
         return _json({"id": self._admin.double_subscription(subscription_id)}, 201)
 
-    async def _reset(self, request: Request) -> Response:
+    async def _reset(self, request: Request) -> object:
         del request
         await self._traffic.stop()
         await self._service.outbox.close()
@@ -249,37 +243,15 @@ class Control:
         self._service.faults.clear()
         self._service.build()
         self._api.reset()
-        return _json(state.summary(self._service))
-
-
-def _date(text: str | None, otherwise: int) -> int:
-    if text is None:
-        return otherwise
-    try:
-        return dt.date.fromisoformat(text).toordinal()
-    except ValueError as error:
-        raise RefusedError(f"'{text}' is not a date (YYYY-MM-DD).") from error
+        return state.summary(self._service)
 
 
 def _instant(value: object) -> dt.datetime:
-    try:
-        instant = dt.datetime.fromisoformat(str(value))
-    except ValueError as error:
-        raise RefusedError(f"'{value}' is not an instant (ISO 8601 with offset).") from error
+    instant = dt.datetime.fromisoformat(str(value))
     if instant.tzinfo is None:
-        raise RefusedError(f"'{value}' has no UTC offset.")
+        raise bad_request(f"'{value}' has no UTC offset.")
     return instant
 
 
-async def _body(request: Request) -> object:
-    try:
-        return msgspec.json.decode(await request.body())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RefusedError("The body is not valid JSON.") from error
-
-
 async def _object(request: Request) -> dict[str, Any]:
-    value = await _body(request)
-    if not isinstance(value, dict):
-        raise RefusedError("The body is not a JSON object.")
-    return value
+    return json_object(await request.body())

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from octo_sync.sandbox.errors import RefusedError
+from octo_sync.sandbox.errors import bad_request
 
 Json = dict[str, Any]
 NAMES = ("entries_doubled", "fields_set", "fields_moved", "fields_dropped")
@@ -35,11 +35,11 @@ def parsed(path: object) -> tuple[str, str | None, list[str]]:
     """A path's kind, what its brackets say, and its keys.
 
     Raises:
-        RefusedError: when it is none.
+        OctoError: when it is none.
     """
     found = _PATH.fullmatch(path) if isinstance(path, str) else None
     if found is None or found[1] not in _KINDS:
-        raise RefusedError(
+        raise bad_request(
             f"'{path}' is not a path such as booking.unitItems.unitId; it begins with {', '.join(_KINDS)}."
         )
     return found[1], found[2], found[3].split(".")

@@ -3,10 +3,6 @@
 import msgspec
 
 
-class RefusedError(ValueError):
-    """A control request that makes no sense; its text says why."""
-
-
 class OctoError(Exception):
     """A refused request. `context` holds the offending id under the key the specification names."""
 

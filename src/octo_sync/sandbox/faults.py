@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from octo_sync.sandbox.errors import RefusedError
+from octo_sync.sandbox.errors import bad_request
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ CATALOGUE: tuple[Kind, ...] = (
 )  # fmt: skip
 
 BY_NAME = {kind.name: kind for kind in CATALOGUE}
-_COMMON = frozenset({"fault", "share", "count", "match", "id", "fired", "params"})
+_COMMON = frozenset({"fault", "share", "count", "match", "id", "fired"})
 
 
 @dataclasses.dataclass(slots=True)
@@ -68,8 +68,7 @@ class Fault:
     kind: Kind
     share: float
     count: int | None
-    method: str | None
-    path: re.Pattern[str] | None
+    match: dict[str, str]
     params: dict[str, Any]
     fired: int = 0
 
@@ -77,23 +76,17 @@ class Fault:
         """Whether it concerns this request; `path` is relative to the API's base."""
         if self.count is not None and self.fired >= self.count:
             return False
-        if self.method is not None and self.method != method.upper():
-            return False
-        return self.path is None or self.path.match(path) is not None
+        asked = self.match.get("method", method).upper() == method.upper()
+        return asked and re.match(self.match.get("path", ""), path) is not None
 
     def shown(self) -> dict[str, object]:
         """The switch as JSON."""
-        match: dict[str, str] = {}
-        if self.method is not None:
-            match["method"] = self.method
-        if self.path is not None:
-            match["path"] = self.path.pattern
         return {
             "id": self.id,
             "fault": self.kind.name,
             "share": self.share,
             "count": self.count,
-            "match": match,
+            "match": self.match,
             **self.params,
             "fired": self.fired,
         }
@@ -117,14 +110,13 @@ class Faults:
         """Switch faults on.
 
         Raises:
-            RefusedError: for an unknown name or parameter; then nothing is switched.
+            OctoError: for an unknown name or parameter; then nothing is switched.
         """
         self._on.extend([self._made(spec) for spec in specs])
 
     def replace(self, specs: Iterable[Mapping[str, object]]) -> None:
         """Switch exactly these faults on."""
-        made = [self._made(spec) for spec in specs]
-        self._on = made
+        self._on = [self._made(spec) for spec in specs]
 
     def clear(self, name: str | None = None) -> None:
         """Switch all faults off, or those of a name."""
@@ -152,33 +144,29 @@ class Faults:
         name = spec.get("fault")
         kind = BY_NAME.get(name) if isinstance(name, str) else None
         if kind is None:
-            raise RefusedError(f"There is no fault '{name}'.")
+            raise bad_request(f"There is no fault '{name}'.")
         given: dict[str, object] = {key: value for key, value in spec.items() if key not in _COMMON}
-        nested = spec.get("params")
-        if isinstance(nested, Mapping):
-            given.update(nested)
         unknown = sorted(set(given) - set(kind.params))
         if unknown:
-            raise RefusedError(f"Fault '{kind.name}' has no parameter '{unknown[0]}'.")
+            raise bad_request(f"Fault '{kind.name}' has no parameter '{unknown[0]}'.")
         match = spec.get("match") or {}
         if not isinstance(match, Mapping):
-            raise RefusedError("match is an object with method and path.")
+            raise bad_request("match is an object with method and path.")
         share, count = spec.get("share", 1.0), spec.get("count")
         if not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise RefusedError("share is a number from 0 to 1.")
+            raise bad_request("share is a number from 0 to 1.")
         if count is not None and (not isinstance(count, int) or count < 1):
-            raise RefusedError("count is a whole number from 1, or null.")
+            raise bad_request("count is a whole number from 1, or null.")
         try:
-            path = re.compile(str(match["path"])) if match.get("path") else None
+            re.compile(str(match.get("path", "")))
         except re.error as error:
-            raise RefusedError(f"match.path is not a regular expression: {error}.") from error
+            raise bad_request(f"match.path is not a regular expression: {error}.") from error
         return Fault(
             id=next(self._ids),
             kind=kind,
             share=float(share),
             count=count,
-            method=str(match["method"]).upper() if match.get("method") else None,
-            path=path,
+            match={key: str(match[key]) for key in ("method", "path") if match.get(key)},
             params={**kind.params, **given},
         )
 
@@ -187,7 +175,7 @@ def specs_of(value: object) -> list[Mapping[str, object]]:
     """Fault switches from JSON: a list of objects with `fault`, or an object name -> parameters.
 
     Raises:
-        RefusedError: when it is neither.
+        OctoError: when it is neither.
     """
     if isinstance(value, Mapping):
         value = [
@@ -196,5 +184,5 @@ def specs_of(value: object) -> list[Mapping[str, object]]:
             if entry not in (None, False)
         ]
     if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
-        raise RefusedError("Faults are a list of objects, or an object name -> parameters.")
+        raise bad_request("Faults are a list of objects, or an object name -> parameters.")
     return value

@@ -45,8 +45,13 @@ class Limits:
         self._seen.append(now)
         return None
 
-    def count(self, status: int) -> None:
-        """Note an answer's status."""
+    def counted(self, answer: Answer, path: str) -> Answer:
+        """The answer with the limit's headers, its status noted."""
+        self._decorate(answer, path)
+        self._count(answer.status)
+        return answer
+
+    def _count(self, status: int) -> None:
         limit = self._service.quirks["block_after_4xx"]
         if not limit or not _CLIENT_ERROR <= status < _SERVER_ERROR:
             return
@@ -56,8 +61,7 @@ class Limits:
         if len(self._refused) >= limit:
             self._blocked_until = now + MINUTE
 
-    def decorate(self, answer: Answer, path: str) -> None:
-        """Add the limit's headers."""
+    def _decorate(self, answer: Answer, path: str) -> None:
         limit = self._limit(path)
         prefix = _PREFIXES.get(self._service.quirks["rate_limit_style"])
         if not limit or prefix is None:

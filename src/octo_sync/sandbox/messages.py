@@ -1,6 +1,7 @@
 """Requests and answers of the API as plain values."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,13 +17,14 @@ NOBODY = Token("", "", frozenset())
 
 @dataclasses.dataclass(slots=True)
 class Call:
-    """A request; `path` is relative to the API's base and has no trailing slash."""
+    """A request; `path` is relative to the API's base and has no trailing slash, `parts` are those its route is found by."""
 
     method: str
     path: str
-    query: dict[str, str]
-    headers: dict[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
     body: bytes
+    parts: list[str] = dataclasses.field(default_factory=list)
     token: Token = NOBODY
     view: View = View()  # noqa: RUF009 - frozen
 
@@ -32,18 +34,8 @@ class Call:
         return self.headers.get("octo-env", "").strip().lower() == "test"
 
     def json(self) -> dict[str, Any]:
-        """The body as a JSON object.
-
-        Raises:
-            OctoError: BAD_REQUEST when it is not one.
-        """
-        try:
-            value = msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise bad_request("The body is not valid JSON.") from error
-        if not isinstance(value, dict):
-            raise bad_request("The body is not a JSON object.")
-        return value
+        """The body as a JSON object."""
+        return json_object(self.body)
 
 
 @dataclasses.dataclass(slots=True)
@@ -54,6 +46,26 @@ class Answer:
     body: bytes
     kind: str | None = JSON
     headers: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """A body as a JSON object.
+
+    Raises:
+        OctoError: BAD_REQUEST when it is not one.
+    """
+    value = json_value(body)
+    if not isinstance(value, dict):
+        raise bad_request("The body is not a JSON object.")
+    return value
+
+
+def json_value(body: bytes) -> object:
+    """A body as JSON of any kind; what is none is refused in the same way."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request("The body is not valid JSON.") from error
 
 
 def ok(value: object, status: int = 200) -> Answer:

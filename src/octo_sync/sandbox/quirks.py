@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from octo_sync.sandbox import edits
-from octo_sync.sandbox.errors import RefusedError
+from octo_sync.sandbox.errors import bad_request
 
 Json = dict[str, Any]
 _CONTENT_KEYS = ("features", "faqs", "media", "locations", "categoryLabels", "commentary")
@@ -201,17 +201,17 @@ class Quirks:
         """Set some switches.
 
         Raises:
-            RefusedError: for an unknown name or a value outside the choices.
+            OctoError: for an unknown name or a value outside the choices.
         """
         for name, value in values.items():
             quirk = BY_NAME.get(name)
             if quirk is None:
-                raise RefusedError(f"There is no quirk '{name}'.")
+                raise bad_request(f"There is no quirk '{name}'.")
             if quirk.choices and value not in quirk.choices:
-                raise RefusedError(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
+                raise bad_request(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
             for kind, words in _TAKES.items():
                 if isinstance(quirk.default, kind) and not isinstance(value, kind):
-                    raise RefusedError(f"Quirk '{name}' takes {words}.")
+                    raise bad_request(f"Quirk '{name}' takes {words}.")
             if name in edits.NAMES and isinstance(value, list | dict):
                 for path in value:
                     edits.parsed(path)

@@ -5,18 +5,18 @@ from collections.abc import Callable
 import msgspec
 
 from octo_sync.sandbox import edits
-from octo_sync.sandbox.messages import JSON, Answer
+from octo_sync.sandbox.messages import JSON, Answer, Call
 from octo_sync.sandbox.quirks import CATALOGUE, Json, Quirks, is_booking, is_slot
 
 _CAP = 100
 
 
-def shaped(answer: Answer, quirks: Quirks, method: str, path: str) -> Answer:
+def shaped(answer: Answer, quirks: Quirks, call: Call) -> Answer:
     """The answer as the active quirks would have it."""
-    if answer.kind != JSON or answer.status >= 300 or path.startswith("/notifications"):  # noqa: PLR2004
+    if answer.kind != JSON or answer.status >= 300 or call.path.startswith("/notifications"):  # noqa: PLR2004
         return answer
     listed = answer.body.startswith(b"[")
-    capped = listed and method == "GET" and quirks["list_cap_100"]
+    capped = listed and call.method == "GET" and quirks["list_cap_100"]
     opened = listed and quirks["closed_days_omitted"]
     changes = [quirk.shape for quirk in CATALOGUE if quirk.shape is not None and quirks[quirk.name]]
     suffix = quirks["product_id_suffix"]

@@ -6,9 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from octo_sync.sandbox import zones
+from octo_sync.sandbox import bookings, zones
 from octo_sync.sandbox.admin import Admin
-from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.config import WRITE_NOTIFICATIONS
 from octo_sync.sandbox.errors import OctoError, bad_request, unprocessable
 from octo_sync.sandbox.nouns import Booking, Option, Product
@@ -25,7 +24,6 @@ class Traffic:
 
     Args:
         service: the service behind.
-        desk: the booking flow.
         admin: the administrator.
     """
 
@@ -45,9 +43,8 @@ class Traffic:
     """How often each kind of change is made beside the others; `_reserve` and so on make them."""
     KINDS = tuple(_WEIGHTS)
 
-    def __init__(self, service: Service, desk: Desk, admin: Admin) -> None:
+    def __init__(self, service: Service, admin: Admin) -> None:
         self._service = service
-        self._desk = desk
         self._admin = admin
         self._runs = 0
         self._token: str | None = None
@@ -152,7 +149,7 @@ class Traffic:
             "resellerReference": f"TR-{rng.randrange(1_000_000):06d}",
             "contact": _guest(rng),
         }
-        return self._desk.reserve(body, token)
+        return bookings.reserve(self._service, body, token)
 
     def _any_option(self, rng: random.Random) -> tuple[Product, Option]:
         product = rng.choice(list(self._service.store.products.values()))
@@ -178,14 +175,16 @@ class Traffic:
         return _of(self._held(rng))
 
     def _book(self, rng: random.Random) -> Json:
-        return _of(self._desk.confirm(self._held(rng), {"contact": _guest(rng)}))
+        return _of(bookings.confirm(self._service, self._held(rng), {"contact": _guest(rng)}))
 
     def _confirm(self, rng: random.Random) -> Json:
-        return _of(self._desk.confirm(self._any_booking(rng, "ON_HOLD"), {"contact": _guest(rng)}))
+        return _of(bookings.confirm(self._service, self._any_booking(rng, "ON_HOLD"), {"contact": _guest(rng)}))
 
     def _cancel(self, rng: random.Random) -> Json:
         booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD", "PENDING")
-        return _of(self._desk.cancel(booking, {"reason": rng.choice((None, "Changed plans")), "force": True}))
+        return _of(
+            bookings.cancel(self._service, booking, {"reason": rng.choice((None, "Changed plans")), "force": True})
+        )
 
     def _redeem(self, rng: random.Random) -> Json:
         return _of(self._admin.booking(self._any_booking(rng, "CONFIRMED").uuid, {"status": "REDEEMED"}))

@@ -1,46 +1,22 @@
 """Bytes in and out of ASGI, the faults of the connection included."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NoReturn
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
-from octo_sync.sandbox.messages import Answer
-from octo_sync.sandbox.service import Service
+from starlette.types import Send
 
-Message = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-Receive = Callable[[], Awaitable[Message]]
-MAX_BODY = 10_000_000
+from octo_sync.sandbox.faults import Faults
+from octo_sync.sandbox.messages import Answer, Call
+
 _PROMISED_TOO_MUCH = 1_000
 
 
-async def read_body(receive: Receive) -> bytes | None:
-    """The request's body; None when it is larger than the sandbox takes."""
-    message = await receive()
-    first = message.get("body", b"")
-    if not message.get("more_body"):
-        return bytes(first)
-    parts, size = [first], len(first)
-    while message.get("more_body"):
-        message = await receive()
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY:
-            return None
-    return b"".join(parts)
-
-
 async def transmit(
-    answer: Answer,
-    service: Service,
-    method: str,
-    path: str,
-    send: Send,
-    wait: Callable[[float], Awaitable[None]],
+    answer: Answer, faults: Faults, call: Call, send: Send, wait: Callable[[float], Awaitable[None]]
 ) -> None:
     """Send an answer, or what a fault leaves of it."""
-    faults = service.faults
     length = len(answer.body)
-    truncated = faults.pick("truncated", method, path)
+    truncated = faults.pick("truncated", call.method, call.path)
     if truncated is not None:
         length += _PROMISED_TOO_MUCH
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
@@ -52,10 +28,10 @@ async def transmit(
     if truncated is not None:
         await _part(send, answer.body)
         raise ConnectionResetError
-    if faults.pick("reset", method, path):
+    if faults.pick("reset", call.method, call.path):
         await _part(send, answer.body[: len(answer.body) // 2])
         abort(send)
-    drip = faults.pick("drip", method, path)
+    drip = faults.pick("drip", call.method, call.path)
     rest = answer.body
     if drip is not None:
         step, rest = max(1, int(drip.params["bytes"])), b""
