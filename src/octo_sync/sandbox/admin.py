@@ -10,7 +10,7 @@ from octo_sync.sandbox.bookings import HOLD_MINUTES
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
-from octo_sync.sandbox.parts import contact_of
+from octo_sync.sandbox.parts import contact_of, text_field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 
@@ -42,11 +42,10 @@ class Admin:
         if booking is None:
             raise invalid_booking(uuid)
         now = service.clock.whole()
-        for key in ("notes", "supplier_reference", "reseller_reference"):
-            if key in body:
-                if body[key] is not None and not isinstance(body[key], str):
-                    raise bad_request(f"{key} is not a text.")
-                booking = dataclasses.replace(booking, **{key: body[key]})
+        texts: Json = {
+            key: text_field(body, key) for key in ("notes", "supplier_reference", "reseller_reference") if key in body
+        }
+        booking = dataclasses.replace(booking, **texts)
         if "contact" in body:
             booking = dataclasses.replace(booking, contact=contact_of(body["contact"], booking.contact))
         if "move" in body:

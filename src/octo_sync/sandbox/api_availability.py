@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -127,9 +128,7 @@ def _between(service: Service, product: Product, option: Option, view: View, spa
     kept: list[Json] = [
         row
         for row in msgspec.json.decode(rows)
-        if first
-        <= dt.datetime.fromisoformat(row["localDateTimeStart"]).astimezone(zones.zone(zone)).toordinal()
-        <= last
+        if first <= dt.datetime.fromisoformat(row["localDateTimeStart"]).astimezone(ZoneInfo(zone)).toordinal() <= last
     ]
     return msgspec.json.encode(kept)
 

@@ -1,19 +1,33 @@
 """The subscription routes: the brief's sections 2, 4 and 5."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.config import READ_NOTIFICATIONS, WRITE_NOTIFICATIONS
 from octo_sync.sandbox.errors import bad_request, forbidden, not_found
 from octo_sync.sandbox.events import TYPES
-from octo_sync.sandbox.messages import Answer, Call, ok
+from octo_sync.sandbox.messages import Answer, Call, converted, ok
 from octo_sync.sandbox.nouns import Subscription
 from octo_sync.sandbox.service import Service
 
 PATH = "/notifications/subscriptions"
-_UNSAFE = frozenset("\r\n\0")
+
+
+class _Asked(msgspec.Struct, rename="camel"):
+    """A body; names and values of headers are what HTTP allows."""
+
+    url: str | UnsetType = UNSET
+    notification_types: Annotated[list[Literal[TYPES]], Meta(min_length=1)] | UnsetType = UNSET  # type: ignore[valid-type]
+    headers: (
+        dict[Annotated[str, Meta(pattern=r"\A[!-~]+\Z")], Annotated[str, Meta(pattern=r"\A[\t -~]*\Z")]]
+        | UnsetType
+        | None
+    ) = UNSET
 
 
 def route(service: Service, call: Call) -> Answer:
@@ -38,17 +52,10 @@ def route(service: Service, call: Call) -> Answer:
 
 def _create(service: Service, call: Call) -> Answer:
     _need(call, WRITE_NOTIFICATIONS)
-    body = call.json()
-    for key in ("url", "notificationTypes"):
-        if key not in body:
-            raise bad_request(f"{key} is required.")
-    subscription = Subscription(
-        id=seeded_uuid(service.rng),
-        token=call.token.name,
-        url=_url(body["url"]),
-        types=_types(body["notificationTypes"]),
-        headers=_headers(body.get("headers")),
-    )
+    fields = _fields(service, call)
+    if not {"url", "types"} <= fields.keys():
+        raise bad_request("url and notificationTypes are required.")
+    subscription = Subscription(seeded_uuid(service.rng), call.token.name, **{"headers": {}, **fields})
     service.store.subscriptions[subscription.id] = subscription
     return ok(_shown(service, subscription), 200 if service.quirks["subscription_200"] else 201)
 
@@ -80,20 +87,21 @@ def _one(service: Service, subscription_id: str, call: Call) -> Answer:
             return ok(_shown(service, subscription))
         return Answer(204, b"", None)
     if call.method == "PATCH":
-        subscription = _updated(service, subscription, call.json())
-        known[subscription_id] = subscription
+        subscription = known[subscription_id] = dataclasses.replace(subscription, **_fields(service, call))
     return ok(_shown(service, subscription))
 
 
-def _updated(service: Service, before: Subscription, body: dict[str, Any]) -> Subscription:
+def _fields(service: Service, call: Call) -> dict[str, Any]:
+    """What a body says of a subscription, under the names of its fields."""
+    asked = converted(call.json(), _Asked)
     fields: dict[str, Any] = {}
-    if "headers" in body or service.quirks["patch_drops_headers"]:
-        fields["headers"] = _headers(body.get("headers"))
-    if "url" in body:
-        fields["url"] = _url(body["url"])
-    if "notificationTypes" in body:
-        fields["types"] = _types(body["notificationTypes"])
-    return dataclasses.replace(before, **fields)
+    if asked.headers is not UNSET or service.quirks["patch_drops_headers"]:
+        fields["headers"] = asked.headers or {}
+    if asked.url is not UNSET:
+        fields["url"] = _url(asked.url)
+    if asked.notification_types is not UNSET:
+        fields["types"] = tuple(dict.fromkeys(asked.notification_types))
+    return fields
 
 
 def _shown(service: Service, subscription: Subscription) -> dict[str, object]:
@@ -113,9 +121,7 @@ def _need(call: Call, ability: str) -> None:
         raise forbidden(ability)
 
 
-def _url(value: object) -> str:
-    if not isinstance(value, str):
-        raise bad_request("url is not a text.")
+def _url(value: str) -> str:
     try:
         parts = urlsplit(value)
         fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -124,25 +130,3 @@ def _url(value: object) -> str:
     if not fine or not value.isprintable() or " " in value:
         raise bad_request("url is not an http or https address.")
     return value
-
-
-def _types(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value:
-        raise bad_request("notificationTypes is not a list with at least one type.")
-    for kind in value:
-        if kind not in TYPES:
-            raise bad_request(f"notificationTypes holds {kind!r}; allowed are {', '.join(TYPES)}.")
-    return tuple(dict.fromkeys(value))
-
-
-def _headers(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise bad_request("headers is not an object.")
-    for name, text in value.items():
-        if not isinstance(text, str):
-            raise bad_request(f"headers: the value of '{name}' is not a text.")
-        if not name or not name.isascii() or not text.isascii() or _UNSAFE & set(name + text) or " " in name:
-            raise bad_request("headers holds a name or value that HTTP does not allow.")
-    return dict(value)

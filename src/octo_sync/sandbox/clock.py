@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 
 UTC = dt.UTC
-EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
 DAY = 86_400
 
 
@@ -76,9 +75,7 @@ class Clock:
 
 def utc_text(epoch: int) -> str:
     """An instant as `2026-11-20T10:00:00Z`."""
-    days, rest = divmod(epoch, DAY)
-    date = dt.date.fromordinal(EPOCH_ORDINAL + days).isoformat()
-    return f"{date}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}Z"
+    return f"{dt.datetime.fromtimestamp(epoch, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def utc_text_or_none(epoch: int | None) -> str | None:

@@ -26,10 +26,7 @@ class Delivery:
     """One webhook call, through all its attempts."""
 
     id: int
-    subscription_id: str
-    token: str
-    url: str
-    headers: dict[str, str]
+    to: Subscription
     kind: str
     body: dict[str, Any]
     created: float
@@ -41,10 +38,10 @@ class Delivery:
         """The delivery as JSON; header names only, their values are secrets."""
         return {
             "id": self.id,
-            "subscription_id": self.subscription_id,
-            "token": self.token,
-            "url": self.url,
-            "header_names": sorted(self.headers),
+            "subscription_id": self.to.id,
+            "token": self.to.token,
+            "url": self.to.url,
+            "header_names": sorted(self.to.headers),
             "notification_type": self.kind,
             "body": self.body,
             "created": self.created,
@@ -88,16 +85,7 @@ class Outbox:
 
     def put(self, subscription: Subscription, kind: str, body: dict[str, Any]) -> None:
         """Send a webhook; faults decide whether, when and how often."""
-        delivery = Delivery(
-            next(self._ids),
-            subscription.id,
-            subscription.token,
-            subscription.url,
-            subscription.headers,
-            kind,
-            body,
-            self._clock.seconds(),
-        )
+        delivery = Delivery(next(self._ids), subscription, kind, body, self._clock.seconds())
         self.log.append(delivery)
         if self._faults.pick("delivery_lost", "POST", kind):
             delivery.state = "lost"
@@ -180,11 +168,11 @@ class Outbox:
             )
         entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
         delivery.attempts.append(entry)
-        headers = {**delivery.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
+        headers = {**delivery.to.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
         try:
             async with self._gate:
                 answer = await self._client.post(
-                    delivery.url, content=msgspec.json.encode(delivery.body), headers=headers
+                    delivery.to.url, content=msgspec.json.encode(delivery.body), headers=headers
                 )
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             entry["error"] = type(error).__name__

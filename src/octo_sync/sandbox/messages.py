@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,6 +10,7 @@ from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.errors import OctoError, bad_request
 
+T = TypeVar("T")
 JSON = "application/json"
 NOBODY = Token("", "", frozenset())
 """Whose request it is until its token was looked at."""
@@ -66,6 +67,14 @@ def json_value(body: bytes) -> object:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request("The body is not valid JSON.") from error
+
+
+def converted(value: object, kind: type[T]) -> T:
+    """A value as what a body has to hold; what does not fit is refused in the same way."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"{error}.") from error
 
 
 def ok(value: object, status: int = 200) -> Answer:

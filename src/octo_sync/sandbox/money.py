@@ -1,7 +1,7 @@
 """Prices: integer arithmetic in minor units, one rule for weekdays and one for weekends."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from octo_sync.sandbox.nouns import Money, Product, Tax
 
@@ -36,18 +36,12 @@ def _included(amount: int, rate: int) -> int:
 
 def total(parts: Iterable[Money], *, with_net: bool) -> Money:
     """The sum of prices of one product, its taxes added up by name."""
-    original = retail = net = 0
-    taxes: dict[str, Tax] = {}
-    for part in parts:
-        original += part.original
-        retail += part.retail
-        net += part.net or 0
-        for tax in part.taxes:
-            seen = taxes.get(tax.name)
-            taxes[tax.name] = tax if seen is None else _add(seen, tax)
-    return Money(original, retail, net if with_net else None, tuple(taxes.values()))
+    summed = list(parts)
+    alike = zip(*(part.taxes for part in summed), strict=True)  # those of one product are the same, in the same order
+    taxes = tuple(Tax(same[0].name, *_added(same, with_net=with_net)) for same in alike)
+    return Money(*_added(summed, with_net=with_net), taxes)
 
 
-def _add(one: Tax, other: Tax) -> Tax:
-    net = None if one.net is None or other.net is None else one.net + other.net
-    return Tax(one.name, one.original + other.original, one.retail + other.retail, net)
+def _added(parts: Sequence[Money | Tax], *, with_net: bool) -> tuple[int, int, int | None]:
+    net = sum(part.net or 0 for part in parts) if with_net else None
+    return sum(part.original for part in parts), sum(part.retail for part in parts), net

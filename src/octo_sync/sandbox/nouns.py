@@ -1,6 +1,9 @@
 """The sandbox's own nouns. Instants are whole seconds since 1970 UTC, dates are ordinals, money is minor units."""
 
 import dataclasses
+from typing import Annotated
+
+import msgspec
 
 Texts = dict[str, str]
 """A text per language."""
@@ -129,14 +132,13 @@ class Product:
         return next((option for option in self.options if option.id == option_id), None)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Contact:
-    """Who a booking or a ticket is for."""
+class Contact(msgspec.Struct, frozen=True, rename="camel"):
+    """Who a booking or a ticket is for; in JSON it is the Contact object, every key present."""
 
     full_name: str | None = None
     first_name: str | None = None
     last_name: str | None = None
-    email_address: str | None = None
+    email_address: Annotated[str, msgspec.Meta(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
     phone_number: str | None = None
     locales: tuple[str, ...] = ()
     postal_code: str | None = None

@@ -1,18 +1,16 @@
 """The parts of a booking as a body describes them: contact, extras, the party."""
 
-import dataclasses
-import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from octo_sync.sandbox.api_availability import text_of
 from octo_sync.sandbox.errors import bad_request, invalid, unprocessable
+from octo_sync.sandbox.messages import converted
 from octo_sync.sandbox.nouns import Contact, Extra, Option, UnitItem
-from octo_sync.sandbox.render_products import camel
 
 Json = dict[str, Any]
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-_CONTACT = {camel(field.name): field.name for field in dataclasses.fields(Contact) if field.name != "locales"}
 
 
 def chosen_extras(body: Json, offered: Sequence[Extra]) -> tuple[Extra, ...]:
@@ -61,19 +59,8 @@ def contact_of(value: object, before: Contact) -> Contact:
         return before
     if not isinstance(value, dict):
         raise bad_request("contact is not an object.")
-    fields: dict[str, Any] = {}
-    for key, name in _CONTACT.items():
-        if key in value:
-            fields[name] = text_field(value, key)
-    email = fields.get("email_address")
-    if email is not None and not _EMAIL.fullmatch(email):
-        raise bad_request("emailAddress is not an e-mail address.")
-    locales = value.get("locales")
-    if locales is not None:
-        if not isinstance(locales, list) or not all(isinstance(one, str) for one in locales):
-            raise bad_request("locales is not a list of texts.")
-        fields["locales"] = tuple(locales)
-    return dataclasses.replace(before, **fields)
+    said = {key: entry for key, entry in value.items() if key != "locales" or entry is not None}
+    return converted({**msgspec.to_builtins(before), **said}, Contact)
 
 
 def flag_field(body: Json, key: str) -> bool:

@@ -1,6 +1,5 @@
 """Bookings as OCTO shows them: fully hydrated, assembled from encoded parts, kept until something in them moves."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from octo_sync.sandbox import render_products, zones
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.money import total
-from octo_sync.sandbox.nouns import OPEN, Booking, Contact, ExtraItem, Money, Option, Product, UnitItem
+from octo_sync.sandbox.nouns import OPEN, Booking, ExtraItem, Money, Option, Product, UnitItem
 from octo_sync.sandbox.render_products import Json, extra, money, spelled
 from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.store import Store
@@ -78,7 +77,7 @@ class BookingWriter:
             "freesale": booking.slot is None,
             "availabilityId": slot_id,
             "availability": slot,
-            "contact": contact(booking.contact),
+            "contact": booking.contact,
             "notes": booking.notes,
             "deliveryMethods": list(product.delivery_methods),
             "voucher": self._ticket(booking, product, booking.uuid, booking.redeemed, "VOUCHER"),
@@ -98,7 +97,7 @@ class BookingWriter:
             "unit": unit and self._encoded(render_products.unit, unit, product, view, "pricing"),
             "status": item.status,
             "utcRedeemedAt": utc_text_or_none(item.redeemed),
-            "contact": contact(item.contact),
+            "contact": item.contact,
             "ticket": self._ticket(booking, product, item.uuid, item.redeemed, "TICKET"),
         }
         if view.pricing and item.price is not None:
@@ -148,8 +147,3 @@ def _extra_items(items: Sequence[ExtraItem], option: Option | None, product: Pro
             row["pricing"] = money(item.price, product)
         rows.append(row)
     return rows
-
-
-def contact(person: Contact) -> Json:
-    """The Contact object; every key is present."""
-    return spelled(person, (field.name for field in dataclasses.fields(person)))

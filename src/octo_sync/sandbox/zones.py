@@ -2,34 +2,23 @@
 
 import dataclasses
 import datetime as dt
-import functools
-import zoneinfo
+from zoneinfo import ZoneInfo
 
 from octo_sync.sandbox.clock import UTC
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Option, Product
 
 HOUR = 3_600
-MINUTES_PER_HOUR = 60
 CUTOFF_SECONDS = {"minute": 60, "hour": HOUR, "day": 24 * HOUR}
-
-
-@functools.cache
-def zone(name: str) -> zoneinfo.ZoneInfo:
-    """The time zone of this IANA name."""
-    return zoneinfo.ZoneInfo(name)
 
 
 def local(name: str, ordinal: int, minute: int) -> dt.datetime:
     """The aware local time at this minute of this date."""
-    day = dt.date.fromordinal(ordinal)
-    return dt.datetime(
-        day.year, day.month, day.day, minute // MINUTES_PER_HOUR, minute % MINUTES_PER_HOUR, tzinfo=zone(name)
-    )
+    return dt.datetime.combine(dt.date.fromordinal(ordinal), dt.time(*divmod(minute, 60)), ZoneInfo(name))
 
 
 def local_ordinal(name: str, epoch: float) -> int:
     """The date at the venue at this instant."""
-    return dt.datetime.fromtimestamp(epoch, zone(name)).date().toordinal()
+    return dt.datetime.fromtimestamp(epoch, ZoneInfo(name)).toordinal()
 
 
 def iso(moment: dt.datetime) -> str:
@@ -57,8 +46,7 @@ def slot_times(product: Product, option: Option, number: int) -> Times:
     name = product.time_zone
     if option.start_times:
         start = local(name, ordinal, option.start_times[index])
-        end_epoch = start.timestamp() + option.duration_minutes * 60
-        end = dt.datetime.fromtimestamp(end_epoch, zone(name))
+        end = dt.datetime.fromtimestamp(start.timestamp() + option.duration_minutes * 60, ZoneInfo(name))
     else:
         start = local(name, ordinal, 0)
         end = local(name, ordinal + 1, 0)
