@@ -16,13 +16,6 @@ from octo_sync.sandbox.store import with_status
 
 Json = dict[str, Any]
 STATUSES = frozenset({"CONFIRMED", "REJECTED", "REDEEMED", "CANCELLED", "EXPIRED", "PENDING", "ON_HOLD"})
-_PRODUCT_FIELDS = {
-    "internal_name": str,
-    "reference": str,
-    "locale": str,
-    "instant_confirmation": bool,
-    "instant_delivery": bool,
-}
 
 
 class Admin:
@@ -42,9 +35,7 @@ class Admin:
         if booking is None:
             raise invalid_booking(uuid)
         now = service.clock.whole()
-        texts: Json = {
-            key: text_field(body, key) for key in ("notes", "supplier_reference", "reseller_reference") if key in body
-        }
+        texts = _texts(body, "notes", "supplier_reference", "reseller_reference")
         booking = dataclasses.replace(booking, **texts)
         if "contact" in body:
             booking = dataclasses.replace(booking, contact=contact_of(body["contact"], booking.contact))
@@ -66,7 +57,7 @@ class Admin:
 
     def _party(self, booking: Booking, body: Json) -> Booking:
         service = self._service
-        product, option = self._sold(booking)
+        product, option, _, _ = bookings.target(service, booking, {})
         units = {unit.id: unit for unit in option.units}
         gone = set(body.get("remove_unit_items") or ())
         items = [item for item in booking.unit_items if item.uuid not in gone]
@@ -90,16 +81,10 @@ class Admin:
             return
         store = self._service.store
         more = store.places(after) - (store.places(before) if before.takes_capacity else 0)
-        left = store.facts(*self._sold(after), after.slot).vacancies
+        product, option, _, _ = bookings.target(self._service, after, {})
+        left = store.facts(product, option, after.slot).vacancies
         if left is not None and more > left:
             raise unprocessable("There are not enough vacancies.")
-
-    def _sold(self, booking: Booking) -> tuple[Product, Option]:
-        product = self._service.store.any_product(booking.product_id)
-        option = product.option(booking.option_id)
-        if option is None:
-            raise unprocessable("The booking's option is no longer sold.")
-        return product, option
 
     def _status(self, booking: Booking, body: Json, now: int) -> Booking:
         status = body["status"]
@@ -144,17 +129,12 @@ class Admin:
         return product
 
     def update_product(self, product_id: str, body: Json) -> Product:
-        """Change a product's fields, its titles ({language: text}) or its prices (price_percent)."""
+        """Change a product's texts, its titles ({language: text}) or its prices (price_percent)."""
         store = self._service.store
         product = store.product(product_id)
         if product is None:
             raise invalid("productId", product_id)
-        fields: Json = {}
-        for key, kind in _PRODUCT_FIELDS.items():
-            if key in body:
-                if not isinstance(body[key], kind) and not (key == "reference" and body[key] is None):
-                    raise bad_request(f"{key} has the wrong type.")
-                fields[key] = body[key]
+        fields = _texts(body, "internal_name", "reference", "locale")
         if isinstance(body.get("title"), dict):
             fields["titles"] = {**product.titles, **{str(key): str(text) for key, text in body["title"].items()}}
         if "price_percent" in body:
@@ -228,6 +208,10 @@ class Admin:
         twin: Subscription = dataclasses.replace(known[subscription_id], id=seeded_uuid(self._service.rng))
         known[twin.id] = twin
         return twin.id
+
+
+def _texts(body: Json, *keys: str) -> Json:
+    return {key: text_field(body, key) for key in keys if key in body}
 
 
 def _repriced(option: Option, percent: int) -> Option:

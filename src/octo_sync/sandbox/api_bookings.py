@@ -75,9 +75,7 @@ def _list(service: Service, call: Call) -> Answer:
         if query.get(key):
             wanted = service.product_id(query[key]) if key == "productId" else query[key]
             found = [booking for booking in found if getattr(booking, name) == wanted]
-    token = call.token
-    if not token.sees_all:
-        found = [booking for booking in found if booking.token == token.name]
+    found = [booking for booking in found if service.visible(booking, call.token)]
     if service.quirks["cancelled_not_listed"]:
         found = [booking for booking in found if booking.status != "CANCELLED"]
     if not service.quirks["test_bookings_in_feed"]:

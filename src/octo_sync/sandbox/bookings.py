@@ -169,7 +169,7 @@ def _changed(
 ) -> Booking:
     """The booking with what a body says, places checked; not yet stored."""
     flag_field(body, "emailReceipt")  # nobody is written to, and yet it must be one
-    aim = _target(service, booking, body)
+    aim = target(service, booking, body)
     product, option, slot, ordinal = aim
     moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
     before, extra_items = booking.unit_items, booking.extra_items
@@ -199,7 +199,7 @@ def _changed(
     )
 
 
-def _target(service: Service, booking: Booking, body: Json) -> _Aim:
+def target(service: Service, booking: Booking, body: Json) -> _Aim:
     """What a changed booking is for: as before, or as the body says."""
     product = service.store.any_product(booking.product_id)
     option = product.option(booking.option_id)

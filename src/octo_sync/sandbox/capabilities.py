@@ -1,6 +1,7 @@
 """Capabilities and languages: what a request switched on."""
 
 import dataclasses
+import re
 from collections.abc import Iterable
 
 from octo_sync.sandbox.quirks import Quirks
@@ -8,6 +9,7 @@ from octo_sync.sandbox.themes import LANGUAGES
 
 KNOWN = ("pricing", "content", "extras", "notifications")
 PREFIX = "octo/"
+_WISH = re.compile(r"([a-z]+|\*)[^,;]*(?:;\s*q\s*=\s*(\d(?:\.\d+)?))?")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,22 +55,9 @@ def view(found: dict[str, str], accept_language: str) -> View:
 
 def language(accept: str) -> str:
     """The best language for an Accept-Language header; English when none fits."""
-    wishes: list[tuple[float, int, str]] = []
-    for position, part in enumerate(accept.split(",")):
-        tag, _, parameter = part.strip().partition(";")
-        quality = 1.0
-        key, _, value = parameter.strip().partition("=")
-        if key.strip() == "q":
-            try:
-                quality = float(value)
-            except ValueError:
-                quality = 0.0
-        primary = tag.strip().lower().split("-")[0]
-        if primary and quality > 0:
-            wishes.append((-quality, position, primary))
-    for _, _, primary in sorted(wishes):
-        if primary in LANGUAGES:
-            return primary
+    for primary, quality in sorted(_WISH.findall(accept.lower()), key=lambda wish: -float(wish[1] or 1)):
         if primary == "*":
             break
+        if primary in LANGUAGES and float(quality or 1):
+            return str(primary)
     return LANGUAGES[0]

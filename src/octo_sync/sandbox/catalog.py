@@ -7,19 +7,15 @@ from collections.abc import Sequence
 
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.money import priced
-from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Extra, Money, Option, Product, Unit
+from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Extra, Money, Offer, Option, Product, Unit
 from octo_sync.sandbox.themes import EXTRAS, LANGUAGES, NEEDS_COMPANY, THEMES, UNIT_NAMES, UNIT_RULES, Theme, texts
 
 MINUTES_PER_DAY = 1_440
 MAX_START_TIMES = 96
 _SMALLEST = 8
+_OFFERED = [field.name for field in dataclasses.fields(Offer)]
 CUTOFFS = ((1, "hour", "1 hour"), (24, "hour", "24 hours"), (2, "day", "2 days"), (30, "minute", "30 minutes"))
 SUPPLIER_ID = "sup_octo_sandbox"
-_ALIKE = {field.name for field in dataclasses.fields(Theme)} & {field.name for field in dataclasses.fields(Product)} - {
-    "options",
-    "titles",
-}
-"""What a product has from its theme as it is."""
 
 
 def seeded_uuid(rng: random.Random) -> str:
@@ -94,7 +90,7 @@ def _product(index: int, theme: Theme, rng: random.Random, times: int | None) ->
             language: f"{titles[language]}. {theme.short_descriptions[language]}. {theme.city[language]}."
             for language in LANGUAGES
         },
-        **{name: getattr(theme, name) for name in _ALIKE},
+        **{name: getattr(theme, name) for name in _OFFERED},
     )
     options = tuple(_option(product, theme, number, rng, times) for number in range(len(theme.options)))
     return dataclasses.replace(product, options=options)

@@ -29,14 +29,20 @@ class Money:
     taxes: tuple[Tax, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
-    """An addon that can be bought with a unit or a booking."""
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Named:
+    """What products, options, units and extras all have."""
 
     id: str
     internal_name: str
     reference: str | None = None
     titles: Texts
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Extra(Named):
+    """An addon that can be bought with a unit or a booking."""
+
     descriptions: Texts
     default: bool
     required: bool = False
@@ -45,15 +51,11 @@ class Extra:
     price: Money
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Unit(Named):
     """A kind of ticket."""
 
-    id: str
-    internal_name: str
-    reference: str | None
     type: str
-    titles: Texts
     min_age: int
     max_age: int
     id_required: bool
@@ -67,15 +69,11 @@ class Unit:
     min_height: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Option:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Option(Named):
     """A variant of a product; capacity is per slot."""
 
-    id: str
     default: bool
-    internal_name: str
-    reference: str | None
-    titles: Texts
     start_times: tuple[int, ...]  # minutes after local midnight; empty for OPENING_HOURS
     duration_minutes: int
     cutoff_text: str
@@ -93,38 +91,40 @@ class Option:
     salt: int = 0  # seeds the arithmetic of its slots
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Product:
-    """Something that can be booked. `revision` grows with every change an administrator makes."""
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Offer:
+    """What a product has from its archetype as it is."""
 
-    id: str
-    internal_name: str
-    reference: str | None
-    locale: str
-    time_zone: str
-    freesale: bool
-    instant_confirmation: bool
-    instant_delivery: bool
-    availability_required: bool
-    availability_type: str
-    delivery_formats: tuple[str, ...]
-    delivery_methods: tuple[str, ...]
-    redemption_method: str
-    options: tuple[Option, ...]
-    currency: str
-    precision: int
-    pricing_per: str
-    with_net: bool
-    tax_rates: tuple[tuple[str, int], ...]  # name, per mille included in the price
-    opening_hours: tuple[tuple[str, str], ...]
-    id_style: str
-    titles: Texts
     short_descriptions: Texts
-    descriptions: Texts
     city: Texts
     latitude: float
     longitude: float
+    time_zone: str
+    currency: str
+    precision: int
+    locale: str
+    availability_type: str
+    id_style: str
     categories: tuple[str, ...]
+    opening_hours: tuple[tuple[str, str], ...] = ()
+    pricing_per: str = "UNIT"
+    tax_rates: tuple[tuple[str, int], ...] = ()  # name, per mille included in the price
+    with_net: bool = True
+    freesale: bool = False
+    delivery_methods: tuple[str, ...] = ("TICKET", "VOUCHER")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Product(Offer, Named):
+    """Something that can be booked. `revision` grows with every change an administrator makes."""
+
+    instant_confirmation: bool
+    instant_delivery: bool
+    availability_required: bool
+    delivery_formats: tuple[str, ...]
+    redemption_method: str
+    options: tuple[Option, ...]
+    descriptions: Texts
     revision: int = 0
 
     def option(self, option_id: str) -> Option | None:

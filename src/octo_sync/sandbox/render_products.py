@@ -10,6 +10,7 @@ from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID, SUPPLIER_TEXTS
 from octo_sync.sandbox.money import LEVELS, priced
 from octo_sync.sandbox.nouns import Extra, Money, Option, Product, Unit
+from octo_sync.sandbox.themes import texts
 
 Json = dict[str, Any]
 MINUTES_PER_HOUR = 60
@@ -34,22 +35,14 @@ _PLACE_IDS = [
     "amapPlaceId",
 ]
 _FEATURES = {
-    "HIGHLIGHT": "highlight",
-    "INCLUSION": "inclusion",
-    "EXCLUSION": "exclusion",
-    "REDEMPTION_INSTRUCTION": "redeem",
-    "CANCELLATION_TERM": "cancel",
+    "HIGHLIGHT": texts("Small groups", "Grupos pequenos", "少人数"),
+    "INCLUSION": texts("Guide included", "Guia incluído", "ガイド付き"),
+    "EXCLUSION": texts("Transport not included", "Transporte não incluído", "交通費別"),
+    "REDEMPTION_INSTRUCTION": texts("Show the code at the door", "Mostre o código à entrada", "入口でコードを提示"),
+    "CANCELLATION_TERM": texts("Free until the cut-off", "Grátis até ao limite", "期限まで無料"),
 }
-
-_PHRASES = {
-    "highlight": {"en": "Small groups", "pt": "Grupos pequenos", "ja": "少人数"},
-    "inclusion": {"en": "Guide included", "pt": "Guia incluído", "ja": "ガイド付き"},
-    "exclusion": {"en": "Transport not included", "pt": "Transporte não incluído", "ja": "交通費別"},
-    "redeem": {"en": "Show the code at the door", "pt": "Mostre o código à entrada", "ja": "入口でコードを提示"},
-    "cancel": {"en": "Free until the cut-off", "pt": "Grátis até ao limite", "ja": "期限まで無料"},
-    "question": {"en": "Is it accessible?", "pt": "É acessível?", "ja": "バリアフリーですか"},
-    "answer": {"en": "Yes, by ramp", "pt": "Sim, por rampa", "ja": "はい、スロープがあります"},
-}
+_QUESTION = texts("Is it accessible?", "É acessível?", "バリアフリーですか")
+_ANSWER = texts("Yes, by ramp", "Sim, por rampa", "はい、スロープがあります")
 
 
 def spelled(row: object, names: Iterable[str]) -> Json:
@@ -202,10 +195,8 @@ def _content(item: Product, view: View, title: str, minutes: int) -> Json:
     return {
         "shortDescription": item.short_descriptions[language],
         "description": item.descriptions[language],
-        "features": [
-            {"type": kind, "shortDescription": _PHRASES[phrase][language]} for kind, phrase in _FEATURES.items()
-        ],
-        "faqs": [{"question": _PHRASES["question"][language], "answer": _PHRASES["answer"][language]}],
+        "features": [{"type": kind, "shortDescription": phrase[language]} for kind, phrase in _FEATURES.items()],
+        "faqs": [{"question": _QUESTION[language], "answer": _ANSWER[language]}],
         "media": _media(item.id, title, "COVER"),
         "locations": [_location(item, language)],
         "categoryLabels": list(item.categories),

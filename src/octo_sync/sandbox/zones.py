@@ -67,21 +67,11 @@ def availability_id(style: str, product: Product, option: Option, number: int) -
     return iso(times.start)
 
 
-def ordinal_of_id(text: str) -> int | None:
-    """The date an availability id begins with, in any of the spellings."""
-    head = text[:10]
-    if head[:8].isdigit():
-        head = f"{head[:4]}-{head[4:6]}-{head[6:8]}"
-    try:
-        return dt.date.fromisoformat(head).toordinal()
-    except ValueError:
-        return None
-
-
 def find_slot(style: str, product: Product, option: Option, text: str) -> int | None:
-    """The slot number an availability id stands for."""
-    ordinal = ordinal_of_id(text)
-    if ordinal is None:
+    """The slot number an availability id stands for; in any of the spellings it begins with the date."""
+    try:
+        ordinal = dt.date.fromisoformat(text[:8] if text[:8].isdigit() else text[:10]).toordinal()
+    except ValueError:
         return None
     for index in range(max(1, len(option.start_times))):
         number = ordinal * SLOTS_PER_DAY + index
