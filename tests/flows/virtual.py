@@ -10,7 +10,7 @@ from tests.flows.harness import NOON, Project, api_path, keeping, small
 from tests.simulation.loop import Loop
 from tests.simulation.wire import ask
 
-from octo_sync.sandbox.app import create_app
+from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.clock import Clock
 
 __all__ = ["Virtual", "lived"]
@@ -34,7 +34,7 @@ class Virtual(httpx.AsyncBaseTransport):
 
     def __init__(self, loop, **config):
         self.loop, self.edit, self.log = loop, None, []
-        self.app = create_app(small(**config), Clock(source=lambda: self.now().timestamp()))
+        self.app = SandboxApp(small(**config), Clock(source=lambda: self.now().timestamp()))
 
     def now(self):
         return NOON + dt.timedelta(seconds=self.loop.time())

@@ -6,7 +6,7 @@ import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octo_sync.sandbox.app import create_app
+from octo_sync.sandbox.app import SandboxApp
 
 TRAM = "6b1f7b52-6d2e-4c0a-9d3a-0c8f1d7a4e11"
 FIELDS = {
@@ -52,7 +52,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(PATHS), BODIES | ANYTHING), min_size=
 
 async def play(config, calls):
     headers = {"Authorization": "Bearer sandbox-token-all", "Octo-Capabilities": "pricing,extras,content,notifications"}
-    app = create_app(config)
+    app = SandboxApp(config)
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://t/octo/v1", headers=headers) as client:
         made = await client.post(

@@ -21,7 +21,7 @@ from tests.simulation.wire import ToReceiver, ToService, ask
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.journal import Journal
 from octo_sync.pipeline import load
-from octo_sync.sandbox.app import create_app
+from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.clock import Clock
 from octo_sync.sandbox.config import SandboxConfig, Token
 from octo_sync.tables import all_tables, nouns
@@ -180,7 +180,7 @@ class World:
         clock = Clock(source=lambda: self.start.timestamp() + self.loop.time())
         context = self.service.context()
         self.to_service = ToService(self)
-        self.sandbox = context.run(create_app, config, clock, transport=ToReceiver(self))
+        self.sandbox = context.run(SandboxApp, config, clock, transport=ToReceiver(self))
         self.service_app = self.sandbox
         self.control = self.sandbox.control
         self.versions = defaultdict(list)

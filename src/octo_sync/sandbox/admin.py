@@ -10,7 +10,7 @@ from octo_sync.sandbox.bookings import HOLD_MINUTES
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
-from octo_sync.sandbox.parts import contact_of, text_field
+from octo_sync.sandbox.parts import contact_of, field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 
@@ -112,7 +112,7 @@ class Admin:
     def create_product(self, body: Json) -> Product:
         """A new product like another one."""
         store = self._service.store
-        original = store.product(str(body.get("copy_of"))) or next(iter(store.products.values()), None)
+        original = store.products.get(str(body.get("copy_of"))) or next(iter(store.products.values()), None)
         if original is None:
             raise unprocessable("There is no product to copy.")
         product_id = body.get("id") or seeded_uuid(self._service.rng)
@@ -130,26 +130,27 @@ class Admin:
 
     def update_product(self, product_id: str, body: Json) -> Product:
         """Change a product's texts, its titles ({language: text}) or its prices (price_percent)."""
-        store = self._service.store
-        product = store.product(product_id)
-        if product is None:
-            raise invalid("productId", product_id)
+        product = self._product_of(product_id)
         fields = _texts(body, "internal_name", "reference", "locale")
         if isinstance(body.get("title"), dict):
             fields["titles"] = {**product.titles, **{str(key): str(text) for key, text in body["title"].items()}}
         if "price_percent" in body:
             fields["options"] = tuple(_repriced(option, int(body["price_percent"])) for option in product.options)
         product = dataclasses.replace(product, revision=product.revision + 1, **fields)
-        store.put_product(product)
+        self._service.store.put_product(product)
         self._tell(product.id, body)
         return product
 
     def delete_product(self, product_id: str, *, silent: bool = False) -> None:
         """Stop selling a product; its bookings stay."""
-        if self._service.store.product(product_id) is None:
-            raise invalid("productId", product_id)
-        self._service.store.drop_product(product_id)
+        self._service.store.drop_product(self._product_of(product_id))
         self._tell(product_id, {"silent": silent})
+
+    def _product_of(self, product_id: object) -> Product:
+        product = self._service.store.products.get(str(product_id))
+        if product is None:
+            raise invalid("productId", product_id)
+        return product
 
     def _tell(self, product_id: str, body: Json) -> None:
         if body.get("silent") is not True:
@@ -158,9 +159,7 @@ class Admin:
     def availability(self, body: Json) -> Json:
         """Close, open, reset or resize the slots of a range; all options when none is named."""
         service = self._service
-        product = service.store.product(str(body.get("product_id")))
-        if product is None:
-            raise invalid("productId", body.get("product_id"))
+        product = self._product_of(body.get("product_id"))
         options = list(product.options)
         if body.get("option_id") is not None:
             options = [named(service, {"productId": product.id, "optionId": body["option_id"]})[1]]
@@ -173,7 +172,7 @@ class Admin:
             raise bad_request("capacity is a whole number from 0.")
         count = 0
         for option in options:
-            ledger = service.store.ledger(product.id, option.id)
+            ledger = service.store.ledgers[product.id, option.id]
             for number in service.store.slot_numbers(option, first, last):
                 count += 1
                 if action == "reset":
@@ -211,7 +210,7 @@ class Admin:
 
 
 def _texts(body: Json, *keys: str) -> Json:
-    return {key: text_field(body, key) for key in keys if key in body}
+    return {key: field(body, key, str) for key in keys if key in body}
 
 
 def _repriced(option: Option, percent: int) -> Option:

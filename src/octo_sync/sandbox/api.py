@@ -13,7 +13,7 @@ from octo_sync.sandbox.broken import HTML, break_body
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
 from octo_sync.sandbox.config import BASE_PATH, Token
-from octo_sync.sandbox.errors import OctoError, bad_request, invalid, not_found, unauthorized
+from octo_sync.sandbox.errors import OctoError, bad_request, not_found, unauthorized
 from octo_sync.sandbox.limits import Limits
 from octo_sync.sandbox.messages import Answer, Call, ok, refused
 from octo_sync.sandbox.service import Service
@@ -182,10 +182,7 @@ class Api:
                 products = service.store.products.values()
                 answer = ok([service.encoded(render_products.product, one, call.view) for one in products])
             case "GET", ["products", product_id]:
-                product = service.product(product_id)
-                if product is None:
-                    raise invalid("productId", product_id)
-                answer = ok(service.encoded(render_products.product, product, call.view))
+                answer = ok(service.encoded(render_products.product, service.product(product_id), call.view))
             case "POST", ["availability"]:
                 answer = self._availability(call)
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:

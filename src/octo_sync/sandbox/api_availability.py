@@ -25,8 +25,6 @@ _RANK = {"FREESALE": 4, "AVAILABLE": 3, "LIMITED": 2, "SOLD_OUT": 1, "CLOSED": 0
 def named(service: Service, body: dict[str, Any]) -> tuple[Product, Option]:
     """The product and option a body names."""
     product = service.product(text_of(body.get("productId")))
-    if product is None:
-        raise invalid("productId", body.get("productId"))
     option = product.option(text_of(body.get("optionId")))
     if option is None:
         raise invalid("optionId", body.get("optionId"))

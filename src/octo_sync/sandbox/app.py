@@ -20,12 +20,27 @@ TICK = 0.2
 class SandboxApp(Starlette):
     """The control plane as routes; API requests go past the middleware, so that faults reach the connection.
 
+    Usable in-process without its lifespan.
+
     Args:
-        service: the service behind.
+        config: size, seed and behaviour.
+        clock: the clock to live by; made from the configuration when None.
+        transport: the httpx transport webhooks go through; the network when None.
+        sleep: how deliveries and faults wait.
+        base_url: shown as the supplier's endpoint.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    def __init__(
+        self,
+        config: SandboxConfig | None = None,
+        clock: Clock | None = None,
+        *,
+        transport: Transport | None = None,
+        sleep: Sleep = asyncio.sleep,
+        base_url: str = f"http://sandbox.test{BASE_PATH}",
+    ) -> None:
+        service = self.service = Service(config or SandboxConfig(), clock, transport=transport, sleep=sleep)
+        service.base_url = base_url
         self.api = Api(service)
         self.control = Control(service, self.api)
         super().__init__(routes=self.control.routes(), lifespan=self._life)
@@ -61,25 +76,3 @@ class SandboxApp(Starlette):
         self.api.closing.set()
         await self.control.aclose()
         await self.service.outbox.close()
-
-
-def create_app(
-    config: SandboxConfig | None = None,
-    clock: Clock | None = None,
-    *,
-    transport: Transport | None = None,
-    sleep: Sleep = asyncio.sleep,
-    base_url: str = f"http://sandbox.test{BASE_PATH}",
-) -> SandboxApp:
-    """A sandbox as an ASGI application; usable in-process without its lifespan.
-
-    Args:
-        config: size, seed and behaviour.
-        clock: the clock to live by; made from the configuration when None.
-        transport: the httpx transport webhooks go through; the network when None.
-        sleep: how deliveries and faults wait.
-        base_url: shown as the supplier's endpoint.
-    """
-    service = Service(config or SandboxConfig(), clock, transport=transport, sleep=sleep)
-    service.base_url = base_url
-    return SandboxApp(service)

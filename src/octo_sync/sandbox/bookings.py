@@ -11,7 +11,7 @@ from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, unprocessable
 from octo_sync.sandbox.nouns import NOBODY, OPEN, SLOTS_PER_DAY, Booking, Cancellation, Option, Product, UnitItem
-from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, flag_field, text_field
+from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 from octo_sync.sandbox.zones import slot_times
@@ -77,13 +77,10 @@ def reserve(service: Service, body: Json, token: Token, *, test: bool = False, w
         created=now,
         updated=now,
         expires=now + _hold(body) * 60,
-        confirmed=None,
-        redeemed=None,
-        cancellation=None,
-        reseller_reference=text_field(body, "resellerReference"),
+        reseller_reference=field(body, "resellerReference", str),
         supplier_reference=f"S{uuid[:6].upper()}",
         contact=contact_of(body.get("contact"), NOBODY),
-        notes=text_field(body, "notes"),
+        notes=field(body, "notes", str),
         unit_items=items,
         extra_items=extra_items,
         price=sales.booking_price(product, option, ordinal, items, extra_items),
@@ -135,7 +132,7 @@ def extend(service: Service, booking: Booking, body: Json, *, notify: bool = Fal
 
 def cancel(service: Service, booking: Booking, body: Json) -> Booking:
     """Give the places back. The refund depends on the cut-off; after the start only `force` cancels."""
-    forced = flag_field(body, "force")
+    forced = field(body, "force", bool)
     if booking.status not in OPEN:
         raise unprocessable(f"The booking is {booking.status} and cannot be cancelled.")
     now = service.clock.whole()
@@ -154,7 +151,7 @@ def cancel(service: Service, booking: Booking, body: Json) -> Booking:
         with_status(booking, status, now),
         expires=None,
         decide_at=None,
-        cancellation=Cancellation(refund, text_field(body, "reason"), now),
+        cancellation=Cancellation(refund, field(body, "reason", str), now),
     )
     return service.change(cancelled, notify=True)
 
@@ -168,7 +165,7 @@ def _changed(
     service: Service, booking: Booking, body: Json, *, with_extras: bool, judge_cutoff: bool = True
 ) -> Booking:
     """The booking with what a body says, places checked; not yet stored."""
-    flag_field(body, "emailReceipt")  # nobody is written to, and yet it must be one
+    field(body, "emailReceipt", bool)  # nobody is written to, and yet it must be one
     aim = target(service, booking, body)
     product, option, slot, ordinal = aim
     moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
@@ -192,8 +189,8 @@ def _changed(
         extra_items=extra_items,
         price=sales.booking_price(product, option, ordinal, items, extra_items) if repriced else booking.price,
         contact=contact_of(body.get("contact"), booking.contact),
-        notes=text_field(body, "notes") if "notes" in body else booking.notes,
-        reseller_reference=text_field(body, "resellerReference")
+        notes=field(body, "notes", str) if "notes" in body else booking.notes,
+        reseller_reference=field(body, "resellerReference", str)
         if "resellerReference" in body
         else booking.reseller_reference,
     )
@@ -252,7 +249,7 @@ def _items(
             status=status,
             uuid=uuid,
             contact=contact,
-            reseller_reference=text_field(entry, "resellerReference") or (old.reseller_reference if old else None),
+            reseller_reference=field(entry, "resellerReference", str) or (old.reseller_reference if old else None),
             extras=chosen_extras(entry, unit.extras) if with_extras else (),
         )
         if old is not None:

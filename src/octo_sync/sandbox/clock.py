@@ -8,10 +8,6 @@ UTC = dt.UTC
 DAY = 86_400
 
 
-def _system() -> float:
-    return time.time()  # noqa: TID251 - the one adapter that touches the system clock
-
-
 class Clock:
     """A clock that can be shifted, frozen and advanced.
 
@@ -24,7 +20,7 @@ class Clock:
     def __init__(
         self, source: Callable[[], float] | None = None, *, start: dt.datetime | None = None, frozen: bool = False
     ) -> None:
-        self._source = source or _system
+        self._source = source or time.time  # noqa: TID251 - the one adapter that touches the system clock
         self._offset = 0.0
         self._stopped: float | None = None  # what the source showed when the clock was frozen
         if start is not None:

@@ -117,12 +117,7 @@ class Control:
 
     def _token(self, request: Request) -> Token | None:
         text = request.query_params.get("token")
-        if text is None:
-            return None
-        token = self._service.token_named(text)
-        if token is None:
-            raise bad_request("There is no such token.")
-        return token
+        return None if text is None else self._service.token_named(text)
 
     async def _state(self, request: Request) -> object:
         return state.whole(self._service, self._token(request))

@@ -5,7 +5,6 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.sandbox import zones
 from octo_sync.sandbox.clock import utc_text
 from octo_sync.sandbox.deliveries import Outbox
 from octo_sync.sandbox.nouns import Booking, Option, Product, Subscription
@@ -45,8 +44,7 @@ class Events:
         if quirks["update_with_availability_ids"]:
             for option in options:
                 numbers = self._service.store.slot_numbers(option, first, last)
-                style = self._service.slots.style(product)
-                ids = [zones.availability_id(style, product, option, number) for number in numbers]
+                ids = [self._service.slots.id(product, option, number) for number in numbers]
                 data = {"productId": product.id, "optionId": option.id, "availabilityIds": ids}
                 self._send("AVAILABILITY_UPDATE", data)
             return

@@ -59,7 +59,7 @@ class Unit(Named):
     min_age: int
     max_age: int
     id_required: bool
-    min_quantity: int | None
+    min_quantity: int | None = None
     max_quantity: int | None
     pax_count: int
     accompanied_by: tuple[str, ...]
@@ -80,7 +80,7 @@ class Option(Named):
     cutoff_amount: int
     cutoff_unit: str
     required_contact_fields: tuple[str, ...]
-    min_units: int | None
+    min_units: int | None = 1
     max_units: int | None
     capacity: int
     closed_weekdays: tuple[int, ...]
@@ -158,7 +158,7 @@ class ExtraItem:
     price: Money
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class UnitItem:
     """One ticket of a booking; price is None when the product is priced per booking."""
 
@@ -168,7 +168,7 @@ class UnitItem:
     reseller_reference: str | None
     supplier_reference: str | None
     contact: Contact
-    redeemed: int | None
+    redeemed: int | None = None
     price: Money | None
     extra_items: tuple[ExtraItem, ...] = ()
 
@@ -182,7 +182,7 @@ class Cancellation:
     at: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Booking:
     """A booking as it stands; a change makes a new one. `slot` is None when it was sold without availability."""
 
@@ -198,9 +198,9 @@ class Booking:
     created: int
     updated: int
     expires: int | None
-    confirmed: int | None
-    redeemed: int | None
-    cancellation: Cancellation | None
+    confirmed: int | None = None
+    redeemed: int | None = None
+    cancellation: Cancellation | None = None
     reseller_reference: str | None
     supplier_reference: str | None
     contact: Contact

@@ -7,7 +7,7 @@ import msgspec
 
 from octo_sync.sandbox.api_availability import text_of
 from octo_sync.sandbox.errors import bad_request, invalid, unprocessable
-from octo_sync.sandbox.messages import converted
+from octo_sync.sandbox.messages import T, converted
 from octo_sync.sandbox.nouns import Contact, Extra, Option, UnitItem
 
 Json = dict[str, Any]
@@ -63,17 +63,9 @@ def contact_of(value: object, before: Contact) -> Contact:
     return converted({**msgspec.to_builtins(before), **said}, Contact)
 
 
-def flag_field(body: Json, key: str) -> bool:
-    """A field that is true or false; false when it is left out."""
+def field(body: Json, key: str, kind: type[T]) -> T | None:
+    """A field of this type, or null."""
     value = body.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise bad_request(f"{key} is not true or false.")
-    return value is True
-
-
-def text_field(body: Json, key: str) -> str | None:
-    """A field that is a text or null."""
-    value = body.get(key)
-    if value is not None and not isinstance(value, str):
-        raise bad_request(f"{key} is not a text.")
+    if value is not None and not isinstance(value, kind):
+        raise bad_request(f"{key} is not a {kind.__name__}.")
     return value

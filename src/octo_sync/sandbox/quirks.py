@@ -223,6 +223,4 @@ class Quirks:
 
     def active(self) -> dict[str, object]:
         """The switches that differ from their defaults."""
-        return {
-            quirk.name: self._values[quirk.name] for quirk in CATALOGUE if self._values[quirk.name] != quirk.default
-        }
+        return {name: value for name, value in self._values.items() if value != BY_NAME[name].default}

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from octo_sync.sandbox import render_products, zones
+from octo_sync.sandbox import render_products
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.money import total
@@ -54,7 +54,7 @@ class BookingWriter:
     def _booking(self, booking: Booking, product: Product, option: Option | None, view: View) -> Json:
         slot_id, slot = None, None
         if booking.slot is not None and option is not None:
-            slot_id = zones.availability_id(self._slots.style(product), product, option, booking.slot)
+            slot_id = self._slots.id(product, option, booking.slot)
             slot = msgspec.Raw(self._slots.row(product, option, booking.slot, view).encode())
         cancellation = booking.cancellation
         body: Json = {

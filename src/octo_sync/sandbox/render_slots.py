@@ -40,13 +40,15 @@ class SlotWriter:
         """How the product's availability ids are spelled now."""
         return str(self._quirks["availability_id_style"] or product.id_style)
 
+    def id(self, product: Product, option: Option, number: int) -> str:
+        """A slot's id as it is spelled now."""
+        return zones.availability_id(self.style(product), product, option, number)
+
     def body(self, product: Product, option: Option, first: int, last: int, view: View) -> bytes:
         """The JSON array of an option's slots between two dates."""
         first, last = max(first, self._store.first), min(last, self._store.last)
         key = (product.id, option.id, first, last, view.shape)
-        ledger = self._store.ledger(product.id, option.id)
-        style = self.style(product)
-        version = (ledger.version, product.revision, style)
+        version = (self._store.ledgers[product.id, option.id].version, product.revision, self.style(product))
         found = self._kept.get(key)
         if found is not None and found[0] == version:
             return found[1]
@@ -60,7 +62,7 @@ class SlotWriter:
 
     def rows(self, product: Product, option: Option, first: int, last: int, view: View) -> list[str]:
         """The JSON text of each slot between two dates inside the horizon."""
-        ledger = self._store.ledger(product.id, option.id)
+        ledger = self._store.ledgers[product.id, option.id]
         taken, closures, capacities = ledger.taken, ledger.closed, ledger.capacity
         offsets = self._zone_offsets(product.time_zone)
         prices = [self._price(product, option, level, view) for level in LEVELS]
@@ -105,7 +107,7 @@ class SlotWriter:
         """What a slot's number alone decides: its id and its times."""
         times = zones.slot_times(product, option, number)
         fields = {
-            "id": zones.availability_id(self.style(product), product, option, number),
+            "id": self.id(product, option, number),
             "localDateTimeStart": zones.iso(times.start),
             "localDateTimeEnd": zones.iso(times.end),
             "allDay": not option.start_times,

@@ -35,7 +35,6 @@ def ticket(
         reseller_reference=reseller_reference,
         supplier_reference=f"T{ticket_uuid[:8].upper()}" if rng.random() < 0.5 else None,  # noqa: PLR2004 - every second
         contact=contact,
-        redeemed=None,
         price=unit_price(product, unit, ordinal),
         extra_items=bought(rng, extras),
     )

@@ -4,12 +4,12 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 import uvicorn
 
-from octo_sync.sandbox.app import SandboxApp, create_app
+from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.clock import Clock
 from octo_sync.sandbox.config import BASE_PATH, SandboxConfig
 from octo_sync.sandbox.service import Service
@@ -106,7 +106,7 @@ class Sandbox:
         origin = _origin(self._sock)
         self.base_url = f"{origin}{BASE_PATH}"
         self.control_url = f"{origin}/_sandbox"
-        self.app = create_app(config, clock, base_url=self.base_url)
+        self.app = SandboxApp(config, clock, base_url=self.base_url)
         self.app.service.warm()
         self._listening = threading.Event()
         self._ready = ready
@@ -134,8 +134,6 @@ class Sandbox:
             raise TimeoutError("The sandbox did not start.")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._server.should_exit = True
         self._thread.join()

@@ -12,6 +12,7 @@ from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import UTC, Clock
 from octo_sync.sandbox.config import SandboxConfig, Token
 from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
+from octo_sync.sandbox.errors import bad_request, invalid
 from octo_sync.sandbox.events import Events
 from octo_sync.sandbox.faults import Faults
 from octo_sync.sandbox.nouns import Booking, Product
@@ -115,19 +116,23 @@ class Service:
         suffix: str = self.quirks["product_id_suffix"]
         return shown.removesuffix(suffix) if shown.endswith(suffix) else ""
 
-    def product(self, shown: str) -> Product | None:
+    def product(self, shown: str) -> Product:
         """A product that is still sold, by the id it has outside."""
-        return self.store.product(self.product_id(shown))
+        product = self.store.products.get(self.product_id(shown))
+        if product is None:
+            raise invalid("productId", shown)
+        return product
 
     def visible(self, booking: Booking, token: Token) -> bool:
         """Whether a token may see a booking."""
         return token.sees_all or booking.token == token.name
 
-    def token_named(self, text: str) -> Token | None:
+    def token_named(self, text: str) -> Token:
         """A token by its name or its secret."""
-        if text in self.tokens:
-            return self.tokens[text]
-        return next((token for token in self.config.tokens if token.name == text), None)
+        for token in self.config.tokens:
+            if text in {token.name, token.secret}:
+                return token
+        raise bad_request("There is no such token.")
 
 
 def _months(first: int, last: int) -> Iterator[tuple[int, int]]:

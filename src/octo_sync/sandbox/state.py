@@ -151,15 +151,14 @@ def booking_json(service: Service, booking: Booking) -> Json:
     """One booking in the sandbox's own shape."""
     product = service.store.any_product(booking.product_id)
     option = product.option(booking.option_id)
-    times = None
+    times, slot_id = None, None
     if booking.slot is not None and option is not None:
         times = zones.slot_times(product, option, booking.slot)
+        slot_id = service.slots.id(product, option, booking.slot)
     cancellation = booking.cancellation
     return {
         **_same(booking, ("uuid", "id", "token", "status", "test", "product_id", "option_id")),
-        "availability_id": zones.availability_id(service.slots.style(product), product, option, booking.slot)
-        if booking.slot is not None and option is not None
-        else None,
+        "availability_id": slot_id,
         "freesale": booking.slot is None,
         "local_start": times.start.isoformat() if times else None,
         "local_end": times.end.isoformat() if times else None,
@@ -230,7 +229,7 @@ def slot(service: Service, product: Product, option: Option, number: int) -> Jso
     return {
         "product_id": product.id,
         "option_id": option.id,
-        "availability_id": zones.availability_id(service.slots.style(product), product, option, number),
+        "availability_id": service.slots.id(product, option, number),
         "local_date": dt.date.fromordinal(number // SLOTS_PER_DAY).isoformat(),
         "local_start": times.start.isoformat(),
         "local_end": times.end.isoformat(),

@@ -26,29 +26,24 @@ class Store:
         self.deleted: dict[str, Product] = {}
         self.first = first
         self.last = last
+        # What changed an option's slots, by the ids of product and option.
         self.ledgers: dict[tuple[str, str], slots.Ledger] = collections.defaultdict(slots.Ledger)
         self.bookings: dict[str, Booking] = {}
         self.subscriptions: dict[str, Subscription] = {}
-        self.history: dict[str, collections.deque[tuple[float, Booking]]] = collections.defaultdict(_history)
+        self.history: dict[str, collections.deque[tuple[float, Booking]]] = collections.defaultdict(
+            lambda: collections.deque(maxlen=HISTORY)
+        )
         self._by_date: dict[int, dict[str, None]] = collections.defaultdict(dict)
         self._dates: list[int] = []
         self._due: list[tuple[int, str]] = []
-
-    def product(self, product_id: str) -> Product | None:
-        """A product that is still sold."""
-        return self.products.get(product_id)
 
     def any_product(self, product_id: str) -> Product:
         """A product, also one deleted since: bookings keep pointing at it."""
         return self.products.get(product_id) or self.deleted[product_id]
 
-    def ledger(self, product_id: str, option_id: str) -> slots.Ledger:
-        """What changed an option's slots."""
-        return self.ledgers[product_id, option_id]
-
     def facts(self, product: Product, option: Option, number: int) -> slots.Facts:
         """A slot as it stands."""
-        return slots.facts(option, self.ledger(product.id, option.id), number, freesale=product.freesale)
+        return slots.facts(option, self.ledgers[product.id, option.id], number, freesale=product.freesale)
 
     def slot_numbers(self, option: Option, first: int, last: int) -> Iterator[int]:
         """The slots of an option between two dates, inside the horizon."""
@@ -67,11 +62,11 @@ class Store:
         self.deleted.pop(product.id, None)
         self.products[product.id] = product
         for option in product.options:
-            self.ledger(product.id, option.id).version += 1
+            self.ledgers[product.id, option.id].version += 1
 
-    def drop_product(self, product_id: str) -> None:
+    def drop_product(self, product: Product) -> None:
         """Stop selling a product."""
-        self.deleted[product_id] = self.products.pop(product_id)
+        self.deleted[product.id] = self.products.pop(product.id)
 
     def put_booking(self, booking: Booking, changed_at: float | None = None) -> None:
         """Store a booking's new state, its places and its index entries. `changed_at` keeps the state for read lag."""
@@ -97,7 +92,7 @@ class Store:
     def _take(self, booking: Booking, sign: int) -> None:
         if not booking.takes_capacity or booking.slot is None:
             return
-        ledger = self.ledger(booking.product_id, booking.option_id)
+        ledger = self.ledgers[booking.product_id, booking.option_id]
         ledger.taken[booking.slot] += sign * self.places(booking)
         ledger.version += 1
 
@@ -138,10 +133,6 @@ class Store:
                 continue
             if instant == (booking.expires if booking.status == "ON_HOLD" else booking.decide_at):
                 yield booking
-
-
-def _history() -> collections.deque[tuple[float, Booking]]:
-    return collections.deque(maxlen=HISTORY)
 
 
 def _age(booking: Booking) -> tuple[int, str]:

@@ -102,10 +102,7 @@ class Traffic:
 
     def _only(self, token: object) -> str | None:
         """The name of the token whose bookings alone are touched; None is all of them."""
-        found = None if token is None else self._service.token_named(str(token))
-        if token is not None and found is None:
-            raise bad_request("token is one of the tokens, or its name.")
-        return None if found is None else found.name
+        return None if token is None else self._service.token_named(str(token)).name
 
     def _rng(self, seed: object) -> random.Random:
         self._runs += 1
@@ -138,13 +135,13 @@ class Traffic:
         first = max(zones.local_ordinal(product.time_zone, service.clock.seconds()) + 2, service.store.first)
         ordinal = first + rng.randrange(_REACH_DAYS)
         number = self._slot_on(option, ordinal, rng)
-        if token is None or not service.store.facts(product, option, number).available:
+        if not service.store.facts(product, option, number).available:
             raise _NOTHING
         unit = option.units[0]
         body: Json = {
             "productId": product.id,
             "optionId": option.id,
-            "availabilityId": zones.availability_id(service.slots.style(product), product, option, number),
+            "availabilityId": service.slots.id(product, option, number),
             "unitItems": [{"unitId": unit.id}] * rng.choice((1, 2, 2, 3)),
             "resellerReference": f"TR-{rng.randrange(1_000_000):06d}",
             "contact": _guest(rng),
@@ -205,7 +202,7 @@ class Traffic:
         if booking.slot is None or option is None:
             raise _NOTHING
         number = self._slot_on(option, booking.local_date + rng.choice((-9, -2, 1, 3, 14)), rng)
-        target = zones.availability_id(self._service.slots.style(product), product, option, number)
+        target = self._service.slots.id(product, option, number)
         return _of(self._admin.booking(booking.uuid, {"move": {"availability_id": target}}))
 
     def _closeout(self, rng: random.Random) -> Json:
@@ -216,8 +213,8 @@ class Traffic:
 
     def _ranged(self, rng: random.Random, body: Json) -> Json:
         product, option = self._any_option(rng)
-        first = self._service.today + _days(rng.randrange(_REACH_DAYS))
-        last = first + _days(rng.randrange(4))
+        first = self._service.today + dt.timedelta(rng.randrange(_REACH_DAYS))
+        last = first + dt.timedelta(rng.randrange(4))
         chosen = {"option_id": option.id} if rng.random() < 0.5 else {}  # noqa: PLR2004 - half of them all options
         return self._admin.availability(
             {"product_id": product.id, "from": first.isoformat(), "to": last.isoformat(), **chosen, **body}
@@ -227,10 +224,6 @@ class Traffic:
         product, _ = self._any_option(rng)
         name = f"{product.internal_name.split(' #')[0]} #{rng.randrange(1_000)}"
         return {"product_id": self._admin.update_product(product.id, {"internal_name": name}).id}
-
-
-def _days(count: int) -> dt.timedelta:
-    return dt.timedelta(days=count)
 
 
 def _guest(rng: random.Random) -> Json:
