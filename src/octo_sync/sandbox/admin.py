@@ -119,11 +119,9 @@ class Admin:
         if not isinstance(product_id, str) or product_id in store.products:
             raise bad_request("id is not a text, or taken.")
         name = str(body.get("internal_name") or f"{original.internal_name} (new)")
-        product = dataclasses.replace(
-            original, id=product_id, internal_name=name, titles=dict.fromkeys(original.titles, name), revision=0
-        )
-        if product_id in store.deleted:
-            product = dataclasses.replace(product, revision=store.deleted[product_id].revision + 1)
+        titles = dict.fromkeys(original.titles, name)
+        revision = store.deleted[product_id].revision + 1 if product_id in store.deleted else 0
+        product = dataclasses.replace(original, id=product_id, internal_name=name, titles=titles, revision=revision)
         store.put_product(product)
         self._tell(product.id, body)
         return product

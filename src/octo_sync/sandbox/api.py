@@ -99,7 +99,8 @@ class Api:
         try:
             call.token, found = self._entered(call)
             entry["token"] = call.token.name
-            call.view = capabilities.view(found, call.headers.get("accept-language", ""))
+            switched: dict[str, bool] = {name: name in found for name in capabilities.KNOWN}
+            call.view = View(**switched, language=capabilities.language(call.headers.get("accept-language", "")))
             call.parts = self._unprefixed(call.path).split("/")[1:]
             answer = self._routed(call)
         except OctoError as error:
@@ -184,7 +185,7 @@ class Api:
             case "GET", ["products", product_id]:
                 answer = ok(service.encoded(render_products.product, service.product(product_id), call.view))
             case "POST", ["availability"]:
-                answer = self._availability(call)
+                answer = api_availability.answer(service, call, by_day=False)
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:
                 answer = api_availability.answer(service, call, by_day=True)
             case "GET", ["capabilities"] if not quirks["no_capabilities_endpoint"]:
@@ -197,14 +198,6 @@ class Api:
             case _:
                 raise not_found("This path")
         return answer
-
-    def _availability(self, call: Call) -> Answer:
-        if self._service.faults.any():
-            body = call.json()
-            pair = {"product_id": body.get("productId"), "option_id": body.get("optionId")}
-            if self._service.faults.pick("option_400", call.method, call.path, **pair):
-                raise bad_request("This option cannot be asked.")
-        return api_availability.answer(self._service, call, by_day=False)
 
     def _decorate(self, answer: Answer, view: View, found: dict[str, str]) -> None:
         quirks = self._service.quirks

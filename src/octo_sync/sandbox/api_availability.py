@@ -80,6 +80,9 @@ def answer(service: Service, call: Call, *, by_day: bool) -> Answer:
     """What an option offers: its slots, or one row per day."""
     body = call.json()
     product, option = named(service, body)
+    pair = {"product_id": product.id, "option_id": option.id}
+    if not by_day and service.faults.pick("option_400", call.method, call.path, **pair):
+        raise bad_request("This option cannot be asked.")
     if f"{product.id}/{option.id}" in service.quirks["option_bare_400"]:
         return Answer(400, b"", None)
     check_currency(body, product)

@@ -49,18 +49,18 @@ def _shown(service: Service, booking: Booking, call: Call) -> Answer:
 
 
 def _get(service: Service, uuid: str, call: Call) -> Answer:
-    booking = _lagged(service, bookings.find(service, uuid, call.token), call)
-    lapsed = booking is not None and booking.status == "EXPIRED"
-    if booking is None or (lapsed and service.quirks["lapsed_holds_unreadable"]):
+    booking = bookings.find(service, uuid, call.token)
+    instant = _lagging(service, call)
+    seen = booking if instant is None else service.store.as_of(booking, instant)
+    if seen is None or (seen.status == "EXPIRED" and service.quirks["lapsed_holds_unreadable"]):
         raise invalid_booking(uuid)
-    return _shown(service, booking, call)
+    return _shown(service, seen, call)
 
 
-def _lagged(service: Service, booking: Booking, call: Call) -> Booking | None:
+def _lagging(service: Service, call: Call) -> float | None:
+    """The instant whose state a read shows, when a fault lets it lag."""
     fault = service.faults.pick("read_lag", call.method, call.path)
-    if fault is None:
-        return booking
-    return service.store.as_of(booking, service.clock.seconds() - float(fault.params["seconds"]))
+    return None if fault is None else service.clock.seconds() - float(fault.params["seconds"])
 
 
 def _list(service: Service, call: Call) -> Answer:
@@ -100,13 +100,12 @@ def _windowed(service: Service, call: Call) -> list[Booking]:
 def _between(service: Service, window: tuple[int, int] | None, call: Call) -> list[Booking]:
     store = service.store
     by_creation = window is not None and bool(service.quirks["booking_date_is_creation"])
-    fault = service.faults.pick("read_lag", call.method, call.path)
-    if window is None or by_creation or fault is not None:
+    instant = _lagging(service, call)
+    if window is None or by_creation or instant is not None:
         found = store.ordered()
     else:
         return store.between(*window)
-    if fault is not None:
-        instant = service.clock.seconds() - float(fault.params["seconds"])
+    if instant is not None:
         found = [past for booking in found if (past := store.as_of(booking, instant)) is not None]
     if window is None:
         return found

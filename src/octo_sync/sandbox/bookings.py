@@ -50,8 +50,7 @@ def reserve(service: Service, body: Json, token: Token, *, test: bool = False, w
     if uuid is not None:
         if not isinstance(uuid, str) or not UUID.fullmatch(uuid):
             raise bad_request("uuid is not a UUID in lower-case hexadecimal.")
-        known = service.store.bookings.get(uuid)
-        if known is not None:
+        if uuid in service.store.bookings:
             return find(service, uuid, token)
     product, option = named(service, body)
     slot = _slot(service, body, product, option)

@@ -48,11 +48,6 @@ def requested(header: str, quirks: Quirks) -> dict[str, str]:
     return found
 
 
-def view(found: dict[str, str], accept_language: str) -> View:
-    """The view a request gets."""
-    return View(**{name: name in found for name in KNOWN}, language=language(accept_language))
-
-
 def language(accept: str) -> str:
     """The best language for an Accept-Language header; English when none fits."""
     for primary, quality in sorted(_WISH.findall(accept.lower()), key=lambda wish: -float(wish[1] or 1)):

@@ -160,12 +160,8 @@ class Outbox:
 
     async def _attempt(self, delivery: Delivery) -> bool:
         if self._client is None:
-            self._client = httpx.AsyncClient(
-                transport=self._transport,
-                timeout=self._config.delivery_timeout,
-                follow_redirects=False,
-                trust_env=False,
-            )
+            timeout = self._config.delivery_timeout
+            self._client = httpx.AsyncClient(transport=self._transport, timeout=timeout, trust_env=False)
         entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
         delivery.attempts.append(entry)
         headers = {**delivery.to.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}

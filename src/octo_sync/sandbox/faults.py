@@ -136,10 +136,6 @@ class Faults:
             return fault
         return None
 
-    def any(self) -> bool:
-        """Whether any fault is on."""
-        return bool(self._on)
-
     def _made(self, spec: Mapping[str, object]) -> Fault:
         name = spec.get("fault")
         kind = BY_NAME.get(name) if isinstance(name, str) else None

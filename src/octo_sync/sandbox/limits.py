@@ -9,8 +9,6 @@ from octo_sync.sandbox.messages import Answer, refused
 from octo_sync.sandbox.service import Service
 
 MINUTE = 60.0
-_CLIENT_ERROR = 400
-_SERVER_ERROR = 500
 _PREFIXES = {"octo": "OCTO-RateLimit", "ratelimit": "RateLimit", "x-ratelimit": "X-RateLimit"}
 
 
@@ -53,7 +51,7 @@ class Limits:
 
     def _count(self, status: int) -> None:
         limit = self._service.quirks["block_after_4xx"]
-        if not limit or not _CLIENT_ERROR <= status < _SERVER_ERROR:
+        if not limit or not 400 <= status < 500:  # noqa: PLR2004 - the errors of a client
             return
         now = self._service.clock.seconds()
         _forget(self._refused, now)

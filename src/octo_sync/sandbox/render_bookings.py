@@ -38,8 +38,7 @@ class BookingWriter:
         option = product.option(booking.option_id)
         state = None
         if option is not None and booking.slot is not None:
-            facts = self._store.facts(product, option, booking.slot)
-            state = (facts.capacity, facts.vacancies, facts.closed)
+            state = self._store.facts(product, option, booking.slot)
         stamp = (booking, product.revision, state, self._slots.style(product))
         key = (booking.uuid, view.shape)
         found = self._kept.get(key)

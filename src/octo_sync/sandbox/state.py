@@ -208,13 +208,10 @@ def availability(
 ) -> Iterator[bytes]:
     """The slots between two dates, one JSON object at a time."""
     for product in list(service.store.products.values()):
-        if product_id not in {None, product.id}:
-            continue
         for option in product.options:
-            if option_id not in {None, option.id}:
-                continue
-            for number in service.store.slot_numbers(option, first, last):
-                yield msgspec.json.encode(slot(service, product, option, number))
+            if product_id in {None, product.id} and option_id in {None, option.id}:
+                for number in service.store.slot_numbers(option, first, last):
+                    yield msgspec.json.encode(slot(service, product, option, number))
 
 
 def slot(service: Service, product: Product, option: Option, number: int) -> Json:

@@ -128,9 +128,7 @@ class Store:
         """Bookings whose hold has lapsed or whose decision is due, each once."""
         while self._due and self._due[0][0] <= now:
             instant, uuid = heapq.heappop(self._due)
-            booking = self.bookings.get(uuid)
-            if booking is None:
-                continue
+            booking = self.bookings[uuid]
             if instant == (booking.expires if booking.status == "ON_HOLD" else booking.decide_at):
                 yield booking
 
