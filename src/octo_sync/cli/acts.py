@@ -8,11 +8,11 @@ import socket
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
@@ -27,21 +27,15 @@ from octo_sync.errors import WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.demo import proof as demo
 from octo_sync.flows.demo.file import pipeline_file
-from octo_sync.flows.ports import Progress
+from octo_sync.flows.demo.proof import Proof
+from octo_sync.flows.ports import Ports, Progress
+from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.pull import Scope
-from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.run import SyncResult, sync
 from octo_sync.flows.webhooks.subscribe import check, close_gap
+from octo_sync.pipeline import Pipeline
 from octo_sync.reconciliation.model import Bucket
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from octo_sync.flows.demo.proof import Proof
-    from octo_sync.flows.ports import Ports
-    from octo_sync.flows.sync.keep import Keeper
-    from octo_sync.flows.sync.run import SyncResult
-    from octo_sync.pipeline import Pipeline
 
 _CHANGES = 18
 _KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
@@ -98,13 +92,13 @@ def free_port() -> int:
         return port
 
 
-async def be_told(loaded: "Pipeline", control: str) -> Told:
+async def be_told(loaded: Pipeline, control: str) -> Told:
     """Serve for a moment: subscribe, let the sandbox change things, take what it sends, fetch anew what that names.
 
     Some deliveries are doubled, some come out of order and some hold only a uuid, as happens at real services.
     """
     started, told = time.perf_counter(), Told()
-    keepers: list[Keeper] = []
+    keepers = list[Keeper]()
     program = asyncio.create_task(serve(loaded, parts=_PARTS, events=Events(keeping=keepers.append)))
     try:
         async with asyncio.timeout(_PATIENCE) as patience:
@@ -146,14 +140,14 @@ def _count(told: Told, bodies: list[bytes], sent: list[dict[str, Any]]) -> None:
     told.out_of_order = sum(any(at > later for later in first[place:]) for place, at in enumerate(first))
 
 
-async def _until(program: "asyncio.Task[None]", done: Callable[[], bool]) -> None:
+async def _until(program: asyncio.Task[None], done: Callable[[], bool]) -> None:
     while not done():
         if program.done():
             program.result()
         await asyncio.sleep(_LOOK)
 
 
-def load(directory: Path, days: int, base_url: str) -> "Pipeline":
+def load(directory: Path, days: int, base_url: str) -> Pipeline:
     """A new project for a service that sells so many days ahead; of a former one only what a demo made is removed."""
     file, port = directory / "pipelines" / "demo.toml", free_port()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -177,11 +171,11 @@ def load(directory: Path, days: int, base_url: str) -> "Pipeline":
     return dataclasses.replace(loaded, webhooks=dataclasses.replace(loaded.webhooks, rest=0.2))
 
 
-def pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told, Mapping[str, Any]]":
+def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str, Any]]:
     """Subscribe, pull everything, be told of changes, make the read copy; also the sandbox's state as it is then."""
     progress = Progress()
 
-    async def run() -> "tuple[SyncResult, Told, Mapping[str, Any]]":
+    async def run() -> tuple[SyncResult, Told, Mapping[str, Any]]:
         async with open_project(loaded, command="demo", progress=progress) as project:
             await _subscribe(project.ports)
             result = await sync(project.ports, Scope(), command="demo", publishing=False)
@@ -196,14 +190,14 @@ def pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told, Mapping[s
         return run_until_done(run())
 
 
-async def _subscribe(ports: "Ports") -> None:
+async def _subscribe(ports: Ports) -> None:
     """Before the pull, so that it owes nothing to what changes meanwhile."""
     for name in ports.clients:
         if (endpoint := (await check(ports, name, tokens=new_token)).endpoint) is not None:
             close_gap(ports, name, endpoint.endpoint)
 
 
-def _state(loaded: "Pipeline", control: str) -> "Mapping[str, Any]":
+def _state(loaded: Pipeline, control: str) -> Mapping[str, Any]:
     """The sandbox's state, and its departures as each connection is to have them."""
     state: dict[str, Any] = ask(f"{control}/state")
     state["slots"] = []
@@ -217,7 +211,7 @@ def _state(loaded: "Pipeline", control: str) -> "Mapping[str, Any]":
     return state
 
 
-def prove(loaded: "Pipeline", state: "Mapping[str, Any]") -> "Proof":
+def prove(loaded: Pipeline, state: Mapping[str, Any]) -> Proof:
     """The copy against the sandbox's own state."""
     service = demo.of_state(
         state,
@@ -246,7 +240,7 @@ class Compared:
         return not self.missed and not self.unplanted
 
 
-def reconcile(loaded: "Pipeline", state: "Mapping[str, Any]") -> Compared:
+def reconcile(loaded: Pipeline, state: Mapping[str, Any]) -> Compared:
     """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
     window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
     rows, planted = demo_ledger.plant(state, window)
@@ -261,7 +255,7 @@ def reconcile(loaded: "Pipeline", state: "Mapping[str, Any]") -> Compared:
     )
 
 
-def show(loaded: "Pipeline") -> Path:
+def show(loaded: Pipeline) -> Path:
     """Publish what was compared too, and write the Overview of it."""
 
     async def publish() -> None:

@@ -1,16 +1,12 @@
 """`octo-sync check`: the data tests, on what is published or on what is next."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.flows.publish import sql_files
-
-if TYPE_CHECKING:
-    from octo_sync.destinations.base import Rows
-    from octo_sync.flows.publish import SqlFile
+from octo_sync.destinations.base import Rows
+from octo_sync.flows.publish import SqlFile, sql_files
 
 
 @options.example("check --limit 5")
@@ -51,12 +47,12 @@ def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, j
     return 3 if failed else 0
 
 
-def _on_published(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
+def _on_published(project: options.Places, limit: int) -> list[tuple[SqlFile, Rows]]:
     with options.open_copy(project) as copy:
         return [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
 
 
-def _on_next(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
+def _on_next(project: options.Places, limit: int) -> list[tuple[SqlFile, Rows]]:
     from octo_sync.app.verify import check_next  # noqa: PLC0415 - commands start fast
 
     return [(checked.check, checked.rows) for checked in check_next(options.with_pipeline(project), limit=limit)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,7 @@ from octo_sync.app.reconcile import show
 from octo_sync.cli import console, options
 from octo_sync.flows.periods import CAUSES, close
 from octo_sync.flows.wording import currency_name, instant, money, plural
-
-if TYPE_CHECKING:
-    from octo_sync.journal import Closing
+from octo_sync.journal import Closing
 
 _MOST = 20
 
@@ -66,7 +64,7 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
         console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
 
 
-def _told(project: options.Places, closings: "Sequence[Closing]") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _told(project: options.Places, closings: Sequence[Closing]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What the marts say of these, as the last publish made them."""
     periods = {each.period for each in closings}
     wanted = (
@@ -80,7 +78,7 @@ def _told(project: options.Places, closings: "Sequence[Closing]") -> tuple[list[
     return figures, adjustments
 
 
-def _print(kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]) -> None:
+def _print(kept: Closing, figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]) -> None:
     of = [row for row in figures if row["period"] == kept.period]
     changed = [row for row in adjustments if row["period"] == kept.period]
     known = "" if kept.is_complete else ", with not all bookings known"
@@ -118,7 +116,7 @@ def _amount(row: dict[str, Any], name: str, *, sign: bool = False) -> str:
 
 
 def _document(
-    kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]
+    kept: Closing, figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         **console.fields(kept, "period", "closed_at", "is_complete", "digest"),

@@ -1,7 +1,6 @@
 """`octo-sync db`: the project's databases as a whole: schema, backup, restore, rebuild."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,7 @@ from octo_sync.destinations.duckdb.files import about_file
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.flows.backup.save import back_up
 from octo_sync.journal import newest_schema
-
-if TYPE_CHECKING:
-    from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline import Pipeline
 
 
 @options.example("db backup ../octo-backup")
@@ -28,7 +25,7 @@ def command() -> None:
 command.default = ""
 
 
-def _versions(project: options.Places, loaded: "Pipeline", *, json_: bool) -> int:
+def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
     """The schema's version here and in the warehouse, that of the journal, and of DuckDB's storage or of the server."""
     known = newest_schema()
     # First: a restore that was cut off is finished by it.
@@ -54,7 +51,7 @@ def _versions(project: options.Places, loaded: "Pipeline", *, json_: bool) -> in
     return 3 if schema not in (None, SCHEMA_VERSION) else 0
 
 
-def _of_warehouse(loaded: "Pipeline") -> tuple[int | None, dict[str, dict[str, str | None]]]:
+def _of_warehouse(loaded: Pipeline) -> tuple[int | None, dict[str, dict[str, str | None]]]:
     """Schema version of the warehouse, and what its engine says of itself."""
     if isinstance(loaded.destination, Path):
         found = about_file(loaded.destination)

@@ -7,10 +7,11 @@ import shutil
 import sys
 import zoneinfo
 from collections.abc import Collection
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,26 +24,20 @@ from octo_sync.cli import console, options, versions
 from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.flows.backup.place import finish_placing
 from octo_sync.flows.doctor.address import certificate_of, reach, webhook_findings
-from octo_sync.flows.doctor.advice import NONE, advise
+from octo_sync.flows.doctor.advice import NONE, Fix, advise
 from octo_sync.flows.doctor.conformance import score
 from octo_sync.flows.doctor.machine import Finding, copy, files, machine
 from octo_sync.flows.doctor.probe import KnownBooking
 from octo_sync.flows.doctor.seen import Kept
-from octo_sync.flows.doctor.service import as_finding, certificate_finding, service, with_little_patience
+from octo_sync.flows.doctor.service import Examined, as_finding, certificate_finding, service, with_little_patience
 from octo_sync.flows.doctor.unpriced import unpriced
 from octo_sync.flows.privacy.rule import rule
 from octo_sync.flows.sync.drift import KEPT
 from octo_sync.flows.sync.settle import HELD
 from octo_sync.journal import Journal
+from octo_sync.model import Connection
 from octo_sync.octo.client import OctoClient, trusted
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from octo_sync.flows.doctor.advice import Fix
-    from octo_sync.flows.doctor.service import Examined
-    from octo_sync.model import Connection
-    from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline import Pipeline
 
 
 @options.example("doctor --offline")
@@ -73,7 +68,7 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
     return exit_code(found)
 
 
-def _conformance(examined: "Examined") -> dict[str, Any]:
+def _conformance(examined: Examined) -> dict[str, Any]:
     passed, applicable = score(examined.checks)
     return {
         "connection": examined.connection,
@@ -90,14 +85,14 @@ def _document(of: object, *names: str) -> dict[str, Any]:
     return {name: value or None for name, value in console.fields(of, *names).items()}
 
 
-def exit_code(found: "list[Finding]") -> int:
+def exit_code(found: list[Finding]) -> int:
     """4 = a token was refused, 1 = something failed, 0 = nothing did."""
     if any(f.refused for f in found):
         return 4
     return 1 if any(f.level == "fail" for f in found) else 0
 
 
-def report(found: "list[Finding]") -> None:
+def report(found: list[Finding]) -> None:
     """One line a finding, and below it what mends it."""
     colours = {"ok": "green", "unknown": "blue", "warn": "yellow", "fail": "red"}
     words = {"unknown": "?"}
@@ -123,7 +118,7 @@ def report(found: "list[Finding]") -> None:
         console.note("Everything is fine.")
 
 
-def _machine() -> "list[Finding]":
+def _machine() -> list[Finding]:
     return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
 
 
@@ -144,9 +139,7 @@ def _zones() -> str:
         return ""
 
 
-def _project(
-    name: str | None, directory: Path, *, offline: bool, quick: bool
-) -> "tuple[list[Finding], list[Examined]]":
+def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -> tuple[list[Finding], list[Examined]]:
     try:
         path = pipeline.find(name, directory)
         loaded, missing = options.without_tokens(path, directory)
@@ -170,7 +163,7 @@ def _project(
     return found, examined
 
 
-def _of_service(examined: "Examined") -> "list[Finding]":
+def _of_service(examined: Examined) -> list[Finding]:
     """What was found of a service, with what it does and its score."""
     name = examined.connection
     found = [*examined.findings, *(as_finding(name, check) for check in examined.checks)]
@@ -182,11 +175,11 @@ def _of_service(examined: "Examined") -> "list[Finding]":
     return found
 
 
-def _untold(without: Collection[str]) -> "list[Finding]":
+def _untold(without: Collection[str]) -> list[Finding]:
     return [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
 
 
-def _webhooks(loaded: "Pipeline") -> "list[Finding]":
+def _webhooks(loaded: Pipeline) -> list[Finding]:
     """Whether the address that services are given reaches our receiver."""
     if not loaded.webhooks.url:
         return []
@@ -205,12 +198,12 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
     return found
 
 
-def _token_fix(mistake: str) -> "Fix":
+def _token_fix(mistake: str) -> Fix:
     words = mistake.split("environment variable ")
     return advise("token missing", variable=words[1].split()[0]) if len(words) > 1 else NONE
 
 
-def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
+def _files(loaded: Pipeline, path: Path) -> list[Finding]:
     lease, storage, broken, entries = None, None, [], []
     contradicted: dict[str, int] = {}
     free: dict[str, int] = {}
@@ -256,7 +249,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     return [*broken, follows, *found, *copy(held, kept, contradicted, free)]
 
 
-def _server(address: str) -> "Finding":
+def _server(address: str) -> Finding:
     from octo_sync.destinations.postgres.session import examine, place  # noqa: PLC0415 - commands start fast
 
     try:
@@ -287,22 +280,22 @@ def _storage(path: Path) -> str:
     return str(text[0] if isinstance(text, list) and text else text or "unknown")
 
 
-def look_at_services(loaded: "Pipeline", *, without: Collection[str] = ()) -> "list[Finding]":
+def look_at_services(loaded: Pipeline, *, without: Collection[str] = ()) -> list[Finding]:
     """Ask every service of the pipeline whether it works, side by side; a few calls each."""
     return [f for each in _examine(loaded, without=without, quick=True) for f in each.findings] + _untold(without)
 
 
-def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "list[Examined]":
+def _examine(loaded: Pipeline, *, without: Collection[str], quick: bool) -> list[Examined]:
     clock = SystemClock()
     known = {} if quick else _known_as_cancelled(loaded)
     schedule, horizons = loaded.schedule, loaded.horizons
     pulls = bool(schedule.full or schedule.bookings or schedule.near)
     kept = Kept(horizons.bookings, horizons.availability, pulls=pulls)
 
-    async def certificate(host: str, port: int) -> "datetime | str":
+    async def certificate(host: str, port: int) -> datetime | str:
         return await asyncio.to_thread(certificate_of, host, port, trusted())
 
-    async def one(connection: "Connection") -> "Examined":
+    async def one(connection: Connection) -> Examined:
         impatient = with_little_patience(connection)
         async with OctoClient(impatient, clock=clock, random=SystemRandom(), on_token=hide) as client:
             cancelled = known.get(connection.name)
@@ -310,13 +303,13 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
                 client, clock=clock, quick=quick, kept=kept, cancelled=cancelled, certificate=certificate
             )
 
-    async def every() -> "list[Examined]":
+    async def every() -> list[Examined]:
         return await asyncio.gather(*(one(c) for c in loaded.connections if c.name not in without))
 
     return run_until_done(every())
 
 
-def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
+def _known_as_cancelled(loaded: Pipeline) -> dict[str, KnownBooking]:
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
     where, rows = published(loaded), []
     if isinstance(where, str) or where.exists():

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -15,10 +15,8 @@ from octo_sync.app.project import open_project
 from octo_sync.cli import console, options
 from octo_sync.errors import LeaseHeld, OctoSyncError
 from octo_sync.flows.contacts import Privacy
-
-if TYPE_CHECKING:
-    from octo_sync.journal import Erasure, Journal
-    from octo_sync.pipeline import Pipeline
+from octo_sync.journal import Erasure, Journal
+from octo_sync.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,19 +157,19 @@ def _named(*lists: tuple[str, ...]) -> None:
         raise click.UsageError("Say who: --email, --phone or --booking.")
 
 
-def _opened(directory: Path, pipeline: str | None) -> "tuple[Pipeline, Journal]":
+def _opened(directory: Path, pipeline: str | None) -> tuple[Pipeline, Journal]:
     project = options.places(directory, pipeline)
     return options.with_pipeline(project), options.kept_journal(project)
 
 
-def _privacy(loaded: "Pipeline", journal: "Journal") -> "Privacy":
+def _privacy(loaded: Pipeline, journal: Journal) -> Privacy:
     return Privacy.open(loaded.pii, journal, SystemRandom())
 
 
-def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "Erasure":
+def _carried_out(loaded: Pipeline, journal: Journal, asked: Erasure) -> Erasure:
     """The erasure as far as it came: opening a project carries out what is due, and so does whoever owns it now."""
 
-    async def run() -> "Erasure":
+    async def run() -> Erasure:
         end, told = asyncio.get_running_loop().time() + _WITHIN, False
         while True:
             now = journal.erasures.find(asked.id) or asked
@@ -190,7 +188,7 @@ def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "E
 
 
 def _exported(
-    loaded: "Pipeline", journal: "Journal", emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...]
+    loaded: Pipeline, journal: Journal, emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...]
 ) -> dict[str, Any]:
     from octo_sync.flows.privacy.export import export  # noqa: PLC0415
 
@@ -220,7 +218,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 - whatever a database holds
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
-def _document(erasure: "Erasure") -> dict[str, Any]:
+def _document(erasure: Erasure) -> dict[str, Any]:
     return {
         "id": erasure.id,
         "requested_at": erasure.requested_at,
@@ -232,7 +230,7 @@ def _document(erasure: "Erasure") -> dict[str, Any]:
     }
 
 
-def _report(done: "Erasure") -> None:
+def _report(done: Erasure) -> None:
     word, colour = ("erased", "green") if done.done_at and not done.left else ("not everything is erased", "yellow")
     click.echo(f"{console.styled(word, fg=colour, bold=True)}  (erasure {done.id})")
     for place, count in done.counts.items():

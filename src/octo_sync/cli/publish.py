@@ -2,18 +2,15 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.app.machine import run_until_done
 from octo_sync.app.project import open_project
 from octo_sync.cli import console, options
+from octo_sync.flows.publish import Published
 from octo_sync.flows.sync.mirror import mirror_and_publish
-
-if TYPE_CHECKING:
-    from octo_sync.flows.publish import Published
-    from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline import Pipeline
 
 
 @options.example("publish")
@@ -52,8 +49,8 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     return 3 if published.failed else 0
 
 
-def _run(loaded: "Pipeline") -> "Published":
-    async def run() -> "Published":
+def _run(loaded: Pipeline) -> Published:
+    async def run() -> Published:
         async with open_project(loaded, command="publish") as project:
             return await asyncio.to_thread(mirror_and_publish, project.ports)
 

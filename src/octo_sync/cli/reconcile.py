@@ -4,7 +4,6 @@ import getpass
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,8 @@ from octo_sync.cli.reconcile_summary import print_summary
 from octo_sync.errors import ConfigError
 from octo_sync.flows.reconcile.text import as_document
 from octo_sync.flows.wording import plural
-
-if TYPE_CHECKING:
-    from octo_sync.model import Window
-    from octo_sync.pipeline import Pipeline, ThereTable
+from octo_sync.model import Window
+from octo_sync.pipeline import Pipeline, ThereTable
 
 
 @options.example("reconcile ledger --html ledger.html")
@@ -80,7 +77,7 @@ def run(
 
 
 def _run_all(
-    loaded: "Pipeline", names: Sequence[str], window: "Window | None", files: list[Path], *, dry_run: bool, json_: bool
+    loaded: Pipeline, names: Sequence[str], window: Window | None, files: list[Path], *, dry_run: bool, json_: bool
 ) -> int:
     code, documents = 0, []
     for each in names:
@@ -169,7 +166,7 @@ def accept(
     return 0
 
 
-def _source(there: "ThereTable") -> str:
+def _source(there: ThereTable) -> str:
     """What the other side is. An address is not repeated: it may hold a password."""
     [kind] = there.kinds
     return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"

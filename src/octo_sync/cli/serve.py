@@ -3,7 +3,6 @@
 import threading
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +11,8 @@ from octo_sync.app.machine import run_until_done
 from octo_sync.app.serve import PROGRAM_PARTS, Events, serve
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
-from octo_sync.pipeline import STOP_WITHIN
-
-if TYPE_CHECKING:
-    from octo_sync.flows.sync.keep import Keeper
-    from octo_sync.pipeline import Pipeline
+from octo_sync.flows.sync.keep import Keeper
+from octo_sync.pipeline import STOP_WITHIN, Pipeline
 
 
 @options.example("serve --open")
@@ -67,7 +63,7 @@ def command(
     return 0
 
 
-def _for_the_dashboard(name: str | None, directory: Path, flags: "dict[str, str | None]") -> "Pipeline":
+def _for_the_dashboard(name: str | None, directory: Path, flags: dict[str, str | None]) -> Pipeline:
     """The pipeline without the services' tokens, which pages do not need; the dashboard's own it must have."""
     path = pipeline.find(name, directory)
     loaded, missing = options.without_tokens(path, directory, **flags)
@@ -92,15 +88,15 @@ def _say(sentence: str) -> None:
     console.note(sentence if console.logs() else f"{console.clock_time()}  {sentence}")
 
 
-def _listening(url: str, loaded: "Pipeline") -> None:
+def _listening(url: str, loaded: Pipeline) -> None:
     _say(f"receiver listens on {url}" + (f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""))
 
 
-def _keeping(keeper: "Keeper") -> None:
+def _keeping(keeper: Keeper) -> None:
     _say(f"worker keeps {keeper.ports.pipeline.name} (run {keeper.ports.run_id})")
 
 
-def _plan(loaded: "Pipeline", *, receives: bool, works: bool) -> None:
+def _plan(loaded: Pipeline, *, receives: bool, works: bool) -> None:
     """Say at the start what will not happen, before somebody waits for it."""
     if receives and not loaded.webhooks.url:
         console.note("webhooks.url is not set: no subscriptions are made, pulls do the work.")

@@ -1,8 +1,9 @@
 """`octo-sync subscriptions`: the webhook subscription of each connection."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,15 +11,10 @@ from octo_sync.app.machine import SystemClock, new_token, run_until_done
 from octo_sync.app.project import open_connections
 from octo_sync.cli import console, options
 from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
-from octo_sync.flows.webhooks.subscribe import Subscriber
+from octo_sync.flows.webhooks.subscribe import Ensured, Listed, Subscriber
+from octo_sync.pipeline import Pipeline
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from octo_sync.flows.webhooks.subscribe import Ensured, Listed
-    from octo_sync.pipeline import Pipeline
-
-    Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
+Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
 
 _COLOURS = {"ok": "green", "off": "yellow", "unavailable": "yellow", "failed": "red"}
 _only = click.option(
@@ -109,7 +105,7 @@ def list_(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_
     return _code(done)
 
 
-def _loaded(name: str | None, directory: Path, *, needs_url: bool = False) -> "Pipeline":
+def _loaded(name: str | None, directory: Path, *, needs_url: bool = False) -> Pipeline:
     loaded = options.load_pipeline(directory, name)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
@@ -121,7 +117,7 @@ def _loaded(name: str | None, directory: Path, *, needs_url: bool = False) -> "P
     return loaded
 
 
-def _names(loaded: "Pipeline", only: tuple[str, ...]) -> list[str]:
+def _names(loaded: Pipeline, only: tuple[str, ...]) -> list[str]:
     names = [connection.name for connection in loaded.connections]
     for name in only:
         if name not in names:
@@ -129,7 +125,7 @@ def _names(loaded: "Pipeline", only: tuple[str, ...]) -> list[str]:
     return [name for name in names if not only or name in only]
 
 
-def _on_each(loaded: "Pipeline", only: tuple[str, ...], verb: "Verb") -> "dict[str, Any]":
+def _on_each(loaded: Pipeline, only: tuple[str, ...], verb: Verb) -> dict[str, Any]:
     """What the verb gave for each connection, side by side, or the error it raised."""
     names = _names(loaded, only)
 
@@ -150,7 +146,7 @@ def _on_each(loaded: "Pipeline", only: tuple[str, ...], verb: "Verb") -> "dict[s
     return results
 
 
-def _change(verb: str, loaded: "Pipeline", only: tuple[str, ...], *, json_: bool) -> int:
+def _change(verb: str, loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     done = _on_each(loaded, only, lambda one: getattr(one, verb)())
     wanted = "off" if verb == "remove" else "ok"
     if json_:
@@ -164,7 +160,7 @@ def _change(verb: str, loaded: "Pipeline", only: tuple[str, ...], *, json_: bool
     return _code(done, wanted)
 
 
-def _code(done: "dict[str, Any]", wanted: str = "") -> int:
+def _code(done: dict[str, Any], wanted: str = "") -> int:
     """4 = a token is refused, 1 = it went wrong everywhere, 5 = somewhere, 0 = nowhere."""
     if any(isinstance(result, AuthenticationRefused) for result in done.values()):
         return 4
@@ -172,13 +168,13 @@ def _code(done: "dict[str, Any]", wanted: str = "") -> int:
     return 0 if not wrong else 1 if len(wrong) == len(done) else 5
 
 
-def _outcome(name: str, result: "Ensured | OctoSyncError") -> dict[str, Any]:
+def _outcome(name: str, result: Ensured | OctoSyncError) -> dict[str, Any]:
     if isinstance(result, OctoSyncError):
         return {"connection": name, "state": "failed", "text": str(result), "subscription_id": None, "changed": {}}
     return console.fields(result, "connection", "state", "text", "subscription_id", "changed")
 
 
-def _row(each: "Listed") -> tuple[object, ...]:
+def _row(each: Listed) -> tuple[object, ...]:
     since = seen = ""
     if each.endpoint is not None:
         since = console.instant_text(each.endpoint.created_at)
@@ -187,7 +183,7 @@ def _row(each: "Listed") -> tuple[object, ...]:
     return each.connection, each.subscription_id, each.whose, each.state, types, since, seen, each.url
 
 
-def _document(each: "Listed") -> dict[str, Any]:
+def _document(each: Listed) -> dict[str, Any]:
     return console.fields(each, "connection", "subscription_id", "whose", "state", "types", "url") | {
         "since": each.endpoint.created_at if each.endpoint else None,
         "first_delivery_at": each.endpoint.seen_at if each.endpoint else None,

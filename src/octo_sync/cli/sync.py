@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,14 +15,11 @@ from octo_sync.cli.progress import shown
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows.ports import Progress
 from octo_sync.flows.sync.pull import Scope
-from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.run import SyncResult, sync
+from octo_sync.pipeline import Pipeline
 
 _TOLD_WITHIN = 60.0
 """Seconds that notices may take at the end of a run."""
-
-if TYPE_CHECKING:
-    from octo_sync.flows.sync.run import SyncResult
-    from octo_sync.pipeline import Pipeline
 
 
 @options.example("sync --dry-run")
@@ -76,10 +73,10 @@ def command(
     return code(result)
 
 
-def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishing: bool) -> "SyncResult":
+def _run(loaded: Pipeline, scope: Scope, *, allow_deletions: bool, publishing: bool) -> SyncResult:
     progress = Progress()
 
-    async def run() -> "SyncResult":
+    async def run() -> SyncResult:
         async with open_project(
             loaded, command="sync", travel=scope.travel, allow_deletions=allow_deletions, progress=progress
         ) as project:
@@ -91,7 +88,7 @@ def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishin
     return result
 
 
-def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publishing: bool) -> None:
+def _notify(loaded: Pipeline, result: SyncResult, scope: Scope, *, publishing: bool) -> None:
     """Tell who wants to know, and call the dead-man's switch after a full pull whose result readers have."""
     if not loaded.told:
         return
@@ -110,7 +107,7 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
         notifier.finish(_TOLD_WITHIN)
 
 
-def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
+def _dry_run(loaded: Pipeline, scope: Scope, *, json_: bool) -> int:
     rows = plan_without_asking(loaded, scope)
     if json_:
         console.document(
@@ -124,7 +121,7 @@ def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
     return 0
 
 
-def code(result: "SyncResult") -> int:
+def code(result: SyncResult) -> int:
     """The exit code that a run's result means."""
     if any(t.refused for t in result.troubles):
         return 4
@@ -135,7 +132,7 @@ def code(result: "SyncResult") -> int:
     return 0 if result.status == "ok" else 5
 
 
-def as_document(result: "SyncResult") -> dict[str, Any]:
+def as_document(result: SyncResult) -> dict[str, Any]:
     """The result for machines."""
     return {
         **console.fields(result, "run_id", "status", "started_at", "ended_at", "resumed"),
@@ -151,7 +148,7 @@ def as_document(result: "SyncResult") -> dict[str, Any]:
     }
 
 
-def report(result: "SyncResult", loaded: "Pipeline") -> None:
+def report(result: SyncResult, loaded: Pipeline) -> None:
     """The result for people."""
     marks = {"ok": ("ok", "green"), "partial": ("partial", "yellow"), "failed": ("failed", "red")}
     word, colour = marks.get(result.status, (result.status, "red"))

@@ -1,7 +1,6 @@
 """`octo-sync verify`: does the copy say what the service says?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -9,10 +8,8 @@ from octo_sync.app.verify import verify_against_service, verify_claims
 from octo_sync.cli import console, options
 from octo_sync.cli.progress import shown
 from octo_sync.flows.ports import Progress
-
-if TYPE_CHECKING:
-    from octo_sync.flows.verify import Claims, LiveResult
-    from octo_sync.pipeline import Pipeline
+from octo_sync.flows.verify import Claims, LiveResult
+from octo_sync.pipeline import Pipeline
 
 
 @options.example("verify --live")
@@ -54,7 +51,7 @@ def command(
     return _claims(verify_claims(loaded), limit=limit, json_=json_)
 
 
-def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -> int:
+def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> int:
     comparison = found.comparison
     refused = any(t.refused for t in found.troubles)
     code = 4 if refused else 3 if not comparison.equal else 0 if found.complete else 5
@@ -111,7 +108,7 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
     return code
 
 
-def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
+def _claims(found: Claims, *, limit: int, json_: bool) -> int:
     if json_:
         console.document(
             "verify",

@@ -1,9 +1,10 @@
 """`octo-sync webhooks`: what was delivered, and to mark it again."""
 
 import threading
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,14 +12,10 @@ from octo_sync.app.machine import SystemClock
 from octo_sync.app.project import open_journal
 from octo_sync.cli import console, options
 from octo_sync.flows.webhooks.receive import Routing, replay
+from octo_sync.journal import Delivery, Journal
 from octo_sync.octo.notifications import read
 from octo_sync.pipeline import find
 from octo_sync.pipeline.values import age
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from octo_sync.journal import Delivery, Journal
 
 _EVERY = 0.2
 """Seconds between two looks at the journal."""
@@ -63,7 +60,7 @@ def list_(pipeline: str | None, directory: Path, *, last: int, follow: bool, bod
     return 0
 
 
-def _table(found: "Sequence[Delivery]", *, several: bool) -> None:
+def _table(found: Sequence[Delivery], *, several: bool) -> None:
     """For people: a booking's whole uuid fits into 80 columns."""
     heads = ["received (UTC)", *(["connection"] if several else []), "type", "about", "marks", "odd"]
     rows = [
@@ -80,7 +77,7 @@ def _table(found: "Sequence[Delivery]", *, several: bool) -> None:
     console.table(heads, rows)
 
 
-def _follow(journal: "Journal", newest: "Sequence[Delivery]") -> "Iterator[Delivery]":
+def _follow(journal: Journal, newest: Sequence[Delivery]) -> Iterator[Delivery]:
     """Those that are there, then each that comes."""
     yield from newest
     newest = newest or journal.inbox.deliveries(1)
@@ -93,7 +90,7 @@ def _follow(journal: "Journal", newest: "Sequence[Delivery]") -> "Iterator[Deliv
         pause.wait(_EVERY)  # a journal that another process writes has no event to wait for
 
 
-def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
+def _show(delivery: Delivery, *, bodies: bool, json_: bool) -> None:
     if json_:
         console.line(as_document(delivery, bodies=bodies))
         return
@@ -107,7 +104,7 @@ def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
     )
 
 
-def about_text(delivery: "Delivery") -> str:
+def about_text(delivery: Delivery) -> str:
     """What a delivery names, for people: a booking's uuid, or product, option and days; empty when it names nothing."""
     said = read(delivery.body)
     names = [name for name in (said.booking, said.product, said.option) if name]
@@ -116,7 +113,7 @@ def about_text(delivery: "Delivery") -> str:
     return " ".join(names)
 
 
-def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
+def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
     """A delivery for machines."""
     said = read(delivery.body)
     document = console.fields(delivery, "id", "received_at", "connection", "type", "reading", "marks")
