@@ -7,7 +7,7 @@ A parameter that is left `UNSET` is not sent; `None` is sent as `null`. Longer t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 from urllib.parse import quote
 
 import msgspec
@@ -53,41 +53,18 @@ class Call(Generic[T]):
 
 def supplier(*, language: str | None = None) -> Call[records.Supplier]:
     """`GET /supplier`."""
-    return Call(
-        operation="supplier",
-        answers=records.Supplier,
-        method="GET",
-        path="/supplier",
-        safe_to_retry=True,
-        language=language,
-    )
+    return _get("supplier", "/supplier", records.Supplier, language=language)
 
 
 def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call[list[records.Product]]:
     """`GET /products`; `params` are a service's own filters, such as Ventrata's `categoryId`."""
-    return Call(
-        operation="products",
-        answers=list[records.Product],
-        method="GET",
-        path="/products",
-        params=tuple((params or {}).items()),
-        safe_to_retry=True,
-        opens_with=b"[",
-        language=language,
-    )
+    return _get("products", "/products", list[records.Product], params=tuple((params or {}).items()), language=language)
 
 
 def product(product_id: str, *, language: str | None = None) -> Call[records.Product]:
     """`GET /products/{id}`."""
-    return Call(
-        operation="product",
-        answers=records.Product,
-        method="GET",
-        path=f"/products/{_segment(product_id)}",
-        safe_to_retry=True,
-        missing={"INVALID_PRODUCT_ID": ("productId", (product_id,))},
-        language=language,
-    )
+    missing = {"INVALID_PRODUCT_ID": ("productId", (product_id,))}
+    return _get("product", f"/products/{_segment(product_id)}", records.Product, missing=missing, language=language)
 
 
 def availability(
@@ -112,10 +89,7 @@ def availability(
         (start is None) != (end is None)
     ):
         raise ValueError("availability needs exactly one of: start and end, local_date, availability_ids")
-    missing: Missing = {
-        "INVALID_PRODUCT_ID": ("productId", (product_id,)),
-        "INVALID_OPTION_ID": ("optionId", (option_id,)),
-    }
+    missing = _no_option(product_id, option_id)
     if availability_ids is not None:
         missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", tuple(availability_ids))
     return Call(
@@ -169,10 +143,7 @@ def calendar(
             currency=currency,
         ),
         safe_to_retry=True,
-        missing={
-            "INVALID_PRODUCT_ID": ("productId", (product_id,)),
-            "INVALID_OPTION_ID": ("optionId", (option_id,)),
-        },
+        missing=_no_option(product_id, option_id),
         opens_with=b"[",
         language=language,
     )
@@ -198,10 +169,7 @@ def reserve(
     Repeating it with the same `uuid` gives the same booking at some services only, so it is not retried unless the
     caller says `idempotent`.
     """
-    missing: Missing = {
-        "INVALID_PRODUCT_ID": ("productId", (product_id,)),
-        "INVALID_OPTION_ID": ("optionId", (option_id,)),
-    }
+    missing = _no_option(product_id, option_id)
     if isinstance(availability_id, str):
         missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", (availability_id,))
     return Call(
@@ -256,27 +224,13 @@ def bookings(
         "optionId": option_id,
         **(params or {}),
     }
-    return Call(
-        operation="bookings",
-        answers=list[records.Booking],
-        method="GET",
-        path="/bookings",
-        params=tuple((name, value) for name, value in given.items() if value is not None),
-        safe_to_retry=True,
-        opens_with=b"[",
-    )
+    asked = tuple((name, value) for name, value in given.items() if value is not None)
+    return _get("bookings", "/bookings", list[records.Booking], params=asked)
 
 
 def booking(uuid: str) -> Call[records.Booking]:
     """`GET /bookings/{uuid}`."""
-    return Call(
-        operation="booking",
-        answers=records.Booking,
-        method="GET",
-        path=f"/bookings/{_segment(uuid)}",
-        safe_to_retry=True,
-        missing=_no_booking(uuid),
-    )
+    return _get("booking", f"/bookings/{_segment(uuid)}", records.Booking, missing=_no_booking(uuid))
 
 
 def confirm(
@@ -289,20 +243,14 @@ def confirm(
     more: Json | None = None,
 ) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all of them."""
-    return Call(
-        operation="confirm",
-        answers=records.Booking,
-        method="POST",
-        path=f"/bookings/{_segment(uuid)}/confirm",
-        json=_body(
-            more,
-            contact=contact or {},
-            resellerReference=reseller_reference,
-            emailReceipt=email_receipt,
-            unitItems=unit_items,
-        ),
-        missing=_no_booking(uuid),
+    body = _body(
+        more,
+        contact=contact or {},
+        resellerReference=reseller_reference,
+        emailReceipt=email_receipt,
+        unitItems=unit_items,
     )
+    return _change("confirm", "POST", uuid, "/confirm", body)
 
 
 def update(
@@ -320,25 +268,19 @@ def update(
     more: Json | None = None,
 ) -> Call[records.Booking]:
     """`PATCH /bookings/{uuid}`. Unit items left out of a sent list are removed from the booking."""
-    return Call(
-        operation="update",
-        answers=records.Booking,
-        method="PATCH",
-        path=f"/bookings/{_segment(uuid)}",
-        json=_body(
-            more,
-            productId=product_id,
-            optionId=option_id,
-            availabilityId=availability_id,
-            resellerReference=reseller_reference,
-            expirationMinutes=expiration_minutes,
-            notes=notes,
-            emailReceipt=email_receipt,
-            unitItems=unit_items,
-            contact=contact,
-        ),
-        missing=_no_booking(uuid),
+    body = _body(
+        more,
+        productId=product_id,
+        optionId=option_id,
+        availabilityId=availability_id,
+        resellerReference=reseller_reference,
+        expirationMinutes=expiration_minutes,
+        notes=notes,
+        emailReceipt=email_receipt,
+        unitItems=unit_items,
+        contact=contact,
     )
+    return _change("update", "PATCH", uuid, "", body)
 
 
 def cancel(
@@ -349,108 +291,78 @@ def cancel(
     by_delete: bool = False,
 ) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/cancel`, or `DELETE /bookings/{uuid}` at services that only know the older form."""
-    path = f"/bookings/{_segment(uuid)}"
-    return Call(
-        operation="cancel",
-        answers=records.Booking,
-        method="DELETE" if by_delete else "POST",
-        path=path if by_delete else f"{path}/cancel",
-        json=_body(None, reason=reason, force=force),
-        missing=_no_booking(uuid),
-    )
+    method, verb = ("DELETE", "") if by_delete else ("POST", "/cancel")
+    return _change("cancel", method, uuid, verb, _body(None, reason=reason, force=force))
 
 
 def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/extend`: keeps a reservation on hold for longer."""
-    return Call(
-        operation="extend",
-        answers=records.Booking,
-        method="POST",
-        path=f"/bookings/{_segment(uuid)}/extend",
-        json=_body(None, expirationMinutes=expiration_minutes),
-        missing=_no_booking(uuid),
-    )
+    return _change("extend", "POST", uuid, "/extend", _body(None, expirationMinutes=expiration_minutes))
 
 
 def capabilities() -> Call[list[records.Capability]]:
     """`GET /capabilities`: what the service offers. Not every service has it (Q23)."""
-    return Call(
-        operation="capabilities",
-        answers=list[records.Capability],
-        method="GET",
-        path="/capabilities",
-        safe_to_retry=True,
-        opens_with=b"[",
-    )
+    return _get("capabilities", "/capabilities", list[records.Capability])
 
 
 def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call[Any]:
     """`GET /notifications/subscriptions`. Some services answer with pages inside an object (Q31)."""
-    return Call(
-        operation="list_subscriptions",
-        method="GET",
-        path=SUBSCRIPTIONS,
-        params=tuple((params or {}).items()),
-        safe_to_retry=True,
-        opens_with=b"[{",
-        needs=("notifications",),
-    )
+    asked = tuple((params or {}).items())
+    return _subscriptions("list_subscriptions", "GET", params=asked, safe_to_retry=True, opens_with=b"[{")
 
 
 def get_subscription(subscription_id: str) -> Call[Any]:
     """`GET /notifications/subscriptions/{id}`."""
-    return Call(
-        operation="get_subscription",
-        method="GET",
-        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
-        safe_to_retry=True,
-        needs=("notifications",),
-    )
+    return _subscriptions("get_subscription", "GET", subscription_id, safe_to_retry=True)
 
 
-def create_subscription(
-    url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None
-) -> Call[Any]:
+def create_subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None) -> Call[Any]:
     """`POST /notifications/subscriptions`. Not idempotent: after any doubt, list and adopt."""
-    return Call(
-        operation="create_subscription",
-        method="POST",
-        path=SUBSCRIPTIONS,
-        json=_subscription(url, notification_types, headers),
-        needs=("notifications",),
-    )
+    return _subscriptions("create_subscription", "POST", json=_subscription(url, notification_types, headers))
 
 
 def update_subscription(
-    subscription_id: str, url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None
+    subscription_id: str, url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None
 ) -> Call[Any]:
     """`PATCH /notifications/subscriptions/{id}`, always with everything, so that repeating it changes nothing."""
-    return Call(
-        operation="update_subscription",
-        method="PATCH",
-        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
-        json=_subscription(url, notification_types, headers),
-        safe_to_retry=True,
-        opens_with=b"",
-        needs=("notifications",),
+    body = _subscription(url, notification_types, headers)
+    return _subscriptions(
+        "update_subscription", "PATCH", subscription_id, json=body, safe_to_retry=True, opens_with=b""
     )
 
 
 def delete_subscription(subscription_id: str) -> Call[Any]:
     """`DELETE /notifications/subscriptions/{id}`. Not retried: a second try would meet a subscription that is gone."""
+    return _subscriptions("delete_subscription", "DELETE", subscription_id, opens_with=b"")
+
+
+def _get(operation: str, path: str, answers: Any, **more: Any) -> Call[Any]:  # noqa: ANN401 - types, and fields of a call
+    """A question, which may be asked as often as one likes."""
+    opens_with = b"[" if get_origin(answers) is list else b"{"
     return Call(
-        operation="delete_subscription",
-        method="DELETE",
-        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
-        opens_with=b"",
-        needs=("notifications",),
+        operation=operation, method="GET", path=path, answers=answers, safe_to_retry=True, opens_with=opens_with, **more
     )
+
+
+def _change(operation: str, method: str, uuid: str, verb: str, body: Json) -> Call[records.Booking]:
+    """What is done to a booking."""
+    path, missing = f"/bookings/{_segment(uuid)}{verb}", _no_booking(uuid)
+    return Call(operation=operation, method=method, path=path, json=body, answers=records.Booking, missing=missing)
+
+
+def _subscriptions(operation: str, method: str, one: str | None = None, **more: Any) -> Call[Any]:  # noqa: ANN401 - the same
+    path = SUBSCRIPTIONS if one is None else f"{SUBSCRIPTIONS}/{_segment(one)}"
+    return Call(operation=operation, method=method, path=path, needs=("notifications",), **more)
 
 
 def _subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None) -> Json:
     return _body(
         None, url=url, notificationTypes=list(notification_types), headers=UNSET if headers is None else dict(headers)
     )
+
+
+def _no_option(product_id: str, option_id: str) -> Missing:
+    return {"INVALID_PRODUCT_ID": ("productId", (product_id,)), "INVALID_OPTION_ID": ("optionId", (option_id,))}
 
 
 def _no_booking(uuid: str) -> Missing:
