@@ -335,14 +335,15 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
         TODAY - dt.timedelta(days=30),
         TODAY - dt.timedelta(days=1),
     )
-    ((days, out),) = ask(
+    per_travel_day = ask(
         published,
-        "select count(*), count(*) filter (where gone) from (select product_id, local_date, "
+        "select count(*), count(*) filter (where gone), local_date from (select product_id, local_date, "
         "bool_and(status in ('SOLD_OUT', 'CLOSED')) and bool_or(status = 'SOLD_OUT') as gone from core.availability "
-        "where not is_deleted and local_date between $1 and $2 group by 1, 2)",
+        "where not is_deleted and local_date between $1 and $2 group by 1, 2) group by local_date",
         TODAY,
         TODAY + dt.timedelta(days=29),
     )
+    days, out = (sum(row[number] for row in per_travel_day) for number in (0, 1))
     known = sorted([count for (count,) in before] + [0] * (4 - len(before)))
 
     assert bookings > 0
@@ -357,7 +358,7 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
         TODAY,
     )
     least, most = min(per_day)[0], max(per_day)[0]
-    assert f'aria-label="The 30 days up to then: {least} to {most} a day"' in page
+    assert f"<title>A day, the 30 days up to then: {least} to {most}</title>" in page
     assert found["cancelled"] == (
         f"{gone / was * 100:.0f} %",
         f"since: {gone} of {was} bookings made in the last 30 days",
@@ -365,6 +366,8 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} bookings made in the last 30 days and still sold" in found["lead-time"][1]
     assert found["sold-out"][0] == str(out)
+    outs = [row[1] for row in per_travel_day]
+    assert f"<title>A day, the 30 days from today on: {min(outs)} to {max(outs)}</title>" in page
     assert f"of {days} days on which a product has" in found["sold-out"][1]
     assert found["differences"] == ("—", "nothing compared yet")
 
@@ -894,6 +897,52 @@ async def test_overview_says_what_the_month_brings_in_its_largest_currency(shown
         f"in {bookings} sold bookings; {without} of them have no price; {more} more in other currencies",
     )
     assert './revenue?first=2026-11-01&amp;last=2026-11-30"' in page
+
+
+async def test_overview_sets_this_month_beside_the_one_before_and_the_lead_time_beside_that_of_30_days_earlier(
+    shown, published, variant
+):
+    """A month with a booking without a price, or that began before bookings are known, is no number."""
+    page = await shown().text("/")
+    currency = tiles(page)["month"][0].split()[-1]
+    sold = ask(
+        published,
+        "select sum(coalesce(retail_amount, -1000000)) from core.bookings where status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') "
+        "and not is_deleted and not is_test and currency = $1 and local_date between '2026-09-01' and '2026-11-30' "
+        "group by month(local_date) order by month(local_date)",
+        currency,
+    )
+    _, (october,), (november,) = sold
+    assert min(sold) > (0,)
+    assert tiles(page)["month"][0] == wording.money_text(november, currency)
+    assert f"vs {wording.money_text(october, currency)} in all of Oct 2026; in " in tiles(page)["month"][1]
+    least, most = (int(extreme) for (extreme,) in (min(sold), max(sold)))
+    assert f"<title>{currency} a month of travel, up to this one: {least:,} to {most:,}</title>" in page
+    ((lead,),) = ask(
+        published,
+        "select median(local_date - cast(utc_created_at at time zone time_zone as date)) from core.bookings "
+        "where status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') and not is_deleted and not is_test "
+        "and cast(utc_created_at at time zone 'UTC' as date) between date '2026-11-20' - 60 and date '2026-11-20' - 31",
+    )
+    assert tiles(page)["lead-time"][1].startswith(f"vs {lead:g} in the 30 days before; ")
+    october_alone = "retail_amount = null where currency = '{}' and local_date between '2026-10-01' and '2026-10-31'"
+    page = await shown(variant("one-month", f"update core.bookings set {october_alone.format(currency)}")).text("/")
+    assert tiles(page)["month"][1].startswith("in ")
+    page = await shown(
+        variant("lately", "update ops.coverage set window_start = '2026-11-01' where resource = 'bookings'")
+    ).text("/")
+    assert "vs " not in tiles(page)["month"][1] + tiles(page)["lead-time"][1]
+
+
+@pytest.mark.parametrize(("names", "said"), [("'ledger'", True), ("'ledger' || n % 2", False)])
+async def test_the_tile_of_differences_has_the_course_of_one_comparison(shown, variant, names, said):
+    run = f"{names}, 'r' || n, 'ok', date '2026-11-01' + n::int, date '2026-11-01', date '2026-11-30', 40 - n * n"
+    into = "recon_name, run_id, verdict, ended_at_utc, window_start, window_end, open_differences"
+    folder = variant("compared", f"insert into ops.recon_runs ({into}) select {run} from range(6) r(n)")
+    page = await shown(folder).text("/")
+    (drawn,) = re.findall(r'data-tile="differences">(.*?)</li>', page, re.DOTALL)
+    assert ("<title>After each of the last runs: 15 to 40</title>" in drawn) is said
+    assert (f'd="{_course([40, 39, 36, 31, 24, 15])}"' in drawn) is said
 
 
 @pytest.mark.deep(1)

@@ -40,7 +40,7 @@ class Link:
 class Tile:
     """One number that stands for itself. `note` says what it is made of, `href` where more of it is (a page's address).
 
-    `course` are the numbers of the days up to it, the oldest first, as a small line; a day that is not known is None, a gap.
+    `course` is how it came to it or goes on, the oldest number first, as a small line; one that is not known is None, a gap.
     """
 
     label: str
@@ -51,6 +51,8 @@ class Tile:
     name: str = ""
     """What tests and readers of the page's source call it: `data-tile`."""
     course: Sequence[int | None] = ()
+    course_of: str = ""
+    """What its numbers are of, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Overview: how things are, at a glance, seen from the day of the copy's last verification."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from statistics import median
+from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import pickup_curve, pictures
-from octo_sync.dashboard.days import DAY, month_days, month_end, month_start
+from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
@@ -84,8 +86,12 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
 
 def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, date]) -> list[Tile]:
     days = _by_day(source, today - DAY * (_WEEKS * 7 - 1), today)
-    lead_time = source.rows("lead_time", first=today - DAY * _RECENT, last=today - DAY)[0]
-    ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))[0]
+    since, before_that = today - DAY * _RECENT, today - DAY * 2 * _RECENT
+    lead_time = source.rows("lead_time", before=before_that, first=since, last=today - DAY)[0]
+    ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))
+    product_days, sold_out, closed_days, unknown_days = (
+        sum(row[name] for row in ahead) for name in ("product_days", "sold_out", "closed", "unknown")
+    )
     name, yesterday = wording.short_day(today - DAY), days[today - DAY]
     before = [days[today - DAY * (1 + 7 * weeks)] for weeks in range(1, 5)]
     known = [day.bookings for day in before if day.is_complete]
@@ -98,10 +104,16 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
     course = [day if day.is_complete else None for day in reversed(recent)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
-    lead = lead_time["median_lead_days"]
+    lead, lead_before = lead_time["median_lead_days"], lead_time["median_before"]
+    known_since = known_from(source, made=True)
+    compared = ""
+    if lead_before is not None and known_since and known_since <= before_that:
+        compared = f"vs {lead_before:g} in the {_RECENT} days before; "
     made = bookings_page({}, "made", today - DAY, today - DAY)
-    closed = f", {ahead['closed']:,} closed" if ahead["closed"] else ""
-    unknown = f", {ahead['unknown']:,} of unknown capacity" if ahead["unknown"] else ""
+    closed = f", {closed_days:,} closed" if closed_days else ""
+    unknown = f", {unknown_days:,} of unknown capacity" if unknown_days else ""
+    out = {row["travel_date"]: row["sold_out"] for row in ahead}
+    up_to_then = f"A day, the {_RECENT} days up to then"
     return [
         Tile(
             f"Bookings made on {name}",
@@ -111,6 +123,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             href=made,
             name="bookings",
             course=[day.bookings if day else None for day in course],
+            course_of=up_to_then,
         ),
         Tile(
             f"Guests booked on {name}",
@@ -121,27 +134,31 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             href=made,
             name="guests",
             course=[None if day is None or day.sold_without_pax else day.guests for day in course],
+            course_of=up_to_then,
         ),
         Tile(
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
             f"since: {wording.count(cancelled)} of {wording.count(sold)} bookings made in the last {_RECENT} days",
-            href=f"cancellations?{_days(today - DAY * _RECENT, today - DAY)}",
+            href=f"cancellations?{_days(since, today - DAY)}",
             name="cancelled",
         ),
         Tile(
             "Median lead time",
             "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
-            f"from booking to travel, of {lead_time['with_lead']:,} bookings made in the last {_RECENT} days and still sold",
-            href=bookings_page({}, "made", today - DAY * _RECENT, today - DAY, only="still"),
+            f"{compared}from booking to travel, of {lead_time['with_lead']:,} bookings made in the last {_RECENT} days and "
+            "still sold",
+            href=bookings_page({}, "made", since, today - DAY, only="still"),
             name="lead-time",
         ),
         Tile(
             f"Product-days sold out, next {_RECENT} days",
-            wording.count(ahead["sold_out"]),
-            f"of {ahead['product_days']:,} days on which a product has departures{closed}{unknown}",
+            wording.count(sold_out),
+            f"of {product_days:,} days on which a product has departures{closed}{unknown}",
             href=f"occupancy?{_days(today, today + DAY * (_RECENT - 1))}#products",
             name="sold-out",
+            course=[out.get(today + DAY * n, 0) for n in range(_RECENT)] if ahead else (),
+            course_of=f"A day, the {_RECENT} days from today on",
         ),
         _month(source, sold_days, today),
         _differences(source),
@@ -152,23 +169,39 @@ def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
     """What this month of travel brings in, in the currency of most bookings."""
     month = f"{today:%Y-%m}"
     asked = {"first": sold[0], "last": sold[1], "product": None, "channel": None, "currency": None, "by": None}
-    rows = [row for row in source.rows("revenue_months", **asked) if row["travel_month"] == month]
+    found = source.rows("revenue_months", **asked)
+    rows = [row for row in found if row["travel_month"] == month]
     drawn, _ = pictures.largest_currencies(rows)
     largest = next(iter(drawn), None)
     of = drawn[largest] if largest else []
     bookings = sum(row["bookings"] for row in of)
     told = [f"in {wording.plural(bookings, 'sold booking')}"]
+    known = known_from(source) or date.max
+    course: list[Decimal | None] = []
+    for each in months(sold[0], today):
+        sums = [row for row in found if (row["travel_month"], row["currency"]) == (each, largest)]
+        is_known = month_days(each)[0] >= known and not any(row["without_retail"] for row in sums)
+        course.append(_retail(sums) if is_known else None)
+    if of and None not in course[-2:] and len(course) > 1:
+        before = f"{month_start(today, -1):%Y-%m}"
+        told.insert(0, f"vs {wording.money_text(course[-2], largest)} in all of {wording.month(before)}")
     if without := sum(row["without_retail"] for row in of):
         told.append(f"{without:,} of them have no price")
     if others := sum(row["bookings"] for row in rows) - bookings:
         told.append(f"{others:,} more in other currencies")
     return Tile(
         f"Retail, travel in {wording.month(month)}",
-        wording.money_text(sum((row["retail_amount"] or Decimal(0) for row in of), Decimal(0)), largest) if of else "—",
+        wording.money_text(_retail(of), largest) if of else "—",
         "; ".join(told),
         href=f"revenue?{_days(*month_days(month))}",
         name="month",
+        course=[None if amount is None else int(amount) for amount in course] if of else (),
+        course_of=f"{largest} a month of travel, up to this one",
     )
+
+
+def _retail(rows: Sequence[Mapping[str, Any]]) -> Decimal:
+    return sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
 
 
 def _days(first: date, last: date) -> str:
@@ -176,7 +209,8 @@ def _days(first: date, last: date) -> str:
 
 
 def _differences(source: Source) -> Tile:
-    names = {run["recon_name"] for run in source.rows("reconcile_runs")}
+    runs = source.rows("reconcile_runs")
+    names = {run["recon_name"] for run in runs}
     if not names:
         return Tile(
             "Open differences",
@@ -193,6 +227,8 @@ def _differences(source: Source) -> Tile:
         "mark" if found else "good",
         href="reconcile",
         name="differences",
+        course=[run["open_differences"] for run in reversed(runs)] if len(names) == 1 else (),
+        course_of="After each of the last runs",
     )
 
 
