@@ -1,12 +1,7 @@
-// What a page that is shown is like: what is wrong with it, and how much there is of each thing.
+// What a page that is shown is like: what is wrong with it beside what axe finds, and how much there is of each thing.
 () => {
   const wrong = [];
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-  const called = (element) => {
-    const by = element.getAttribute("aria-labelledby");
-    const labelled = by && by.split(/\s+/).map((id) => document.getElementById(id)?.textContent ?? "").join(" ");
-    return (element.getAttribute("aria-label") || labelled || element.getAttribute("alt") || element.getAttribute("title") || "").trim();
-  };
   const told = (element) => `${element.tagName.toLowerCase()}#${element.id}.${element.className}: ${element.textContent.trim().slice(0, 40)}`;
 
   // Width: the page itself never scrolls sideways; what is wide does so in its own box.
@@ -15,29 +10,15 @@
     const past = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
     wrong.push(`the page is ${page.scrollWidth} wide: ${past.slice(0, 3).map(told).join(" / ")}`);
   }
-  for (const box of document.querySelectorAll(".scroll, .box, pre")) {
-    if (box.tabIndex < 0) wrong.push(`a box that scrolls cannot be reached by keyboard: ${told(box)}`);
-  }
 
-  // Names.
-  for (const each of document.querySelectorAll("img, svg, figure, [role=img], [role=region], [role=group], nav")) {
-    const inside = each.tagName === "svg" && each.closest("[role=img]");
-    if (!inside && !each.closest("[aria-hidden=true]") && !called(each)) wrong.push(`no name: ${told(each)}`);
-  }
-  for (const each of document.querySelectorAll("input:not([type=hidden]), select, textarea, button")) {
-    const label = [...(each.labels ?? [])].map((l) => l.textContent).join("") || (each.tagName === "BUTTON" && each.textContent);
-    if (!(label || called(each)).trim()) wrong.push(`no label: ${told(each)}`);
-  }
+  // Links and tables.
   for (const each of document.querySelectorAll("a")) {
-    if (!each.textContent.trim() && !called(each)) wrong.push(`a link without words: ${each.href}`);
     if (!/^(https?:|#)/.test(each.href)) wrong.push(`a strange link: ${each.href}`);
   }
   for (const each of document.querySelectorAll("table")) {
     if (!each.caption?.textContent.trim()) wrong.push(`a table without a caption: ${told(each)}`);
     if ([...each.querySelectorAll("th")].some((th) => !th.scope)) wrong.push(`a heading without scope: ${told(each)}`);
   }
-  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-  for (const id of new Set(ids)) if (ids.filter((each) => each === id).length > 1) wrong.push(`twice: #${id}`);
 
   // Words of a picture: what lies beyond its edge is cut. (A legend that scrolls is cut on purpose, and clipped by itself.)
   for (const each of document.querySelectorAll(".chart svg text")) {
@@ -46,20 +27,24 @@
       wrong.push(`cut at the edge of #${each.closest(".chart").id}: ${each.textContent}`);
     }
   }
+  for (const picture of document.querySelectorAll(".chart svg")) {
+    const words = [...picture.querySelectorAll("text")].filter((each) => !each.closest("[clip-path]")).map((each) => [each, each.getBoundingClientRect()]);
+    words.forEach(([one, a], i) => words.slice(i + 1).forEach(([other, b]) => {
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3) {
+        wrong.push(`"${one.textContent}" lies on "${other.textContent}" in #${picture.closest(".chart").id}`);
+      }
+    }));
+  }
 
-  // Headings.
-  const levels = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map((h) => Number(h.tagName[1]));
-  if (levels.filter((l) => l === 1).length !== 1 || levels[0] !== 1) wrong.push(`headings begin ${levels.slice(0, 3)}`);
-  levels.forEach((level, i) => {
-    if (i && level > levels[i - 1] + 1) wrong.push(`h${levels[i - 1]} is followed by h${level}`);
-  });
+  const titles = document.querySelectorAll("h1").length;
+  if (titles !== 1) wrong.push(`${titles} titles`);
 
   // Nothing that the policy forbids and a browser would only complain about.
   for (const each of document.querySelectorAll("body [onclick], body [onerror], body [onload], body script:not([type])")) {
     wrong.push(`runs: ${told(each)}`);
   }
 
-  // Contrast of every text with what is behind it (WCAG 2: 4.5, large text 3).
+  // Contrast of every text with what is behind it (WCAG 2: 4.5, large text 3). Where that is a shade, as in a table, axe leaves it open.
   const parsed = (text) => {
     const [r, g, b, a = 1] = (text.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
     return { r, g, b, a };

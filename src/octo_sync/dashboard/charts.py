@@ -15,8 +15,8 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
-_FEW_LABELS = {"interval": 0, "width": 46, "overflow": "break", "fontSize": 10, "lineHeight": 12}
-"""Each of a few bars has its name, in several lines where it is long."""
+_FEW_LABELS = {"interval": 0, "fontSize": 10, "lineHeight": 12}
+"""Each of a few bars has its name, a line for each word."""
 _NARROW_LABELS = {"hideOverlap": True}
 
 CLOSED, UNKNOWN, SOLD_OUT = -2.0, -1.0, 2.0
@@ -100,7 +100,8 @@ def _line(label: str, values: Sequence[float | None], color: str, style: str, *,
         "name": label,
         "data": list(values),
         "color": color,
-        "symbolSize": 6,
+        "symbol": "circle",
+        "symbolSize": 5,
         "showSymbol": points,
         "lineStyle": {"width": 2, "type": style},
     }

@@ -83,7 +83,7 @@ def _both(rows: Sequence[_Row]) -> list[Item]:
         for number in range(1, len(values) + 1)
     ]
     lines = [[label, *here, *there, "differs" if differs else ""] for label, here, there, differs in found]
-    return [Table("Both rows, column by column", [Column("Column"), *heads, Column("")], lines)]
+    return [Table("Both rows, column by column", [Column("Column"), *heads, Column("Compared")], lines)]
 
 
 def _fields(rows: Sequence[_Row]) -> Item:

@@ -76,6 +76,7 @@
             .map((each) => `${plain(each.seriesName)}: ${shares ? percent(each.value) : Number(each.value).toLocaleString("en")}`),
         ].join("\n");
     }
+    if (made.xAxis.axisLabel?.interval === 0) made.xAxis.axisLabel.formatter = (name) => name.replaceAll(" ", "\n");
     if (shares) made.yAxis.axisLabel = { ...made.yAxis.axisLabel, formatter: percent };
     return made;
   }
