@@ -145,9 +145,9 @@ def in_a_thread(folder: Path, at: dt.datetime | None = None):
 
 
 @contextlib.contextmanager
-def served(folder: Path):
-    """`octo-sync serve --only dashboard` in a process of its own, on a free port."""
-    environ = {**os.environ, "OCTO_SYNC_DASHBOARD__BIND": "127.0.0.1:0", "NO_COLOR": "1"}
+def served(folder: Path, **more: str):
+    """`octo-sync serve --only dashboard` in a process of its own, on a free port; `more` is of its environment."""
+    environ = {**os.environ, "OCTO_SYNC_DASHBOARD__BIND": "127.0.0.1:0", "NO_COLOR": "1", **more}
     process = subprocess.Popen(
         [sys.executable, "-m", "octo_sync", "serve", "-C", str(folder), "--only", "dashboard"],
         env=environ,

@@ -25,11 +25,12 @@ HOSTILE = {
 
 def make_demo(folder):
     """The demo's project, published once more so that its copy knows what the ledger was compared to."""
-    _run("demo", "-C", folder, "--bookings", 2500)
-    _run("publish", "-C", folder)
+    run("demo", "-C", folder, "--bookings", 2500)
+    run("publish", "-C", folder)
 
 
-def _run(*arguments):
+def run(*arguments):
+    """The program, in a process of its own."""
     command = [sys.executable, "-m", "octo_sync", *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

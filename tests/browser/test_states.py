@@ -1,10 +1,12 @@
 """Hostile, huge, empty, tiny, stale, damaged and missing copies: the pages stay whole, say what is so, and run nothing."""
 
 import re
+from collections import Counter
 
 import pytest
 from tests.browser import copies
 from tests.browser.test_pages import DRAWN, PAGES, ask, audited
+from tests.dashboard import test_hostile
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,38 @@ def test_a_hostile_title_is_inert_under_the_pointer(look, hostile):
 
     assert "taken" not in window.page.title()
     assert window.said() == []
+
+
+TRAPS = """window.ran = [];
+for (let n = 0; n < 300; n++) {
+  Object.defineProperty(window, `mk${String(n).padStart(3, "0")}x`, { get: () => window.ran.push(n) });
+}"""
+"""What notes that a text was run: each of the 300 has its own name where it has code."""
+
+
+@pytest.mark.deep(30)
+def test_of_300_hostile_texts_in_every_field_a_browser_runs_none(look, demo, serving, tmp_path):
+    folder = copies.changed(
+        demo, tmp_path / "said", *((statement,) for statement in test_hostile.planted(demo, test_hostile.SAID, 0))
+    )
+    window, shown, counts = look(serving(folder)), set(), Counter()
+    page, paths = window.page, [*PAGES.values()]
+    page.add_init_script(TRAPS)
+    for path in paths:
+        assert window.open(path).status == 200, path
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        for chart in page.locator(".chart").all():
+            chart.hover()
+        assert page.evaluate("window.ran") == [], path
+        assert window.said() == [], path
+        shown |= set(test_hostile.MARKER.findall(page.content()))
+        for link in page.evaluate("[...document.querySelectorAll('main a')].map(each => each.getAttribute('href'))"):
+            kind = re.match(r"\./(booking|departure|difference)\?", link)
+            if kind and link[2:] not in paths and counts[kind[1]] < 4:
+                counts[kind[1]] += 1
+                paths.append(link[2:])
+    assert set(counts.values()) == {4}
+    assert len(shown) == 300
 
 
 @pytest.mark.deep(4)

@@ -53,6 +53,24 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, demo, serving,
     assert window.said() == []
 
 
+@pytest.mark.deep(2, everyday=["month"])
+@pytest.mark.parametrize(
+    ("tile", "through"),
+    [("cancelled", "bookings?"), ("lead-time", ""), ("month", "bookings?"), ("differences", "difference?")],
+    ids=lambda value: value.strip("?"),
+)
+def test_each_tile_leads_to_a_booking_and_back_by_four_clicks_at_most(look, base, tile, through):
+    window = look(base)
+    window.open()
+    follow(window, f"[data-tile={tile}] a")
+    for part in filter(None, (through, "booking?")):
+        follow(window, f"tbody a[href*='/{part}']:visible, .facts a[href*='/{part}']")
+    assert window.page.inner_text("h1").startswith("Booking ")
+    window.page.get_by_role("navigation").get_by_role("link", name="Overview").click()
+    assert window.page.locator(f"[data-tile={tile}]").is_visible()
+    assert window.said() == []
+
+
 @pytest.mark.deep(3)
 def test_an_open_difference_leads_to_its_booking(look, base):
     window = look(base, width=390)
