@@ -8,6 +8,8 @@ import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import LATER
 from tests.warehouse.engines import planted
+from tests.warehouse.test_questions import same
+from tests.warehouse.test_revenue import page
 from tests.warehouse.truth import grouped, total
 
 OCTOBER = "2026-10"
@@ -55,6 +57,12 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
     present = {(b["connection"], b["booking_uuid"]): b for b in world.now.bookings}
     with closed(engine, month, then.values()):
         adjustments, figures = records(engine, "period_adjustments"), records(engine, "closed_periods")
+        shown = {
+            next(iter(only.values()), ""): [
+                page(engine, f"finance_{which}", **only) for which in ("adjustments", "closed")
+            ]
+            for only in ({}, {"channel": "agents"}, {"currency": "EUR"})
+        }
 
     def cause(key):
         before, after = then.get(key), now.get(key)
@@ -76,10 +84,24 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
         key for key in then.keys() | now.keys()
         if key not in then or key not in now or any(then[key][f] != now[key][f] for f in FIELDS)
     ]  # fmt: skip
-    assert {(row["connection_id"], row["booking_uuid"]): row["cause"] for row in adjustments} == {
-        key: cause(key) for key in changed
-    }
+    wanted = [
+        {
+            "period": month,
+            "booking_key": "|".join(key),
+            "cause": cause(key),
+            "currency": {**then, **now}[key]["currency"],
+            **{f"{name}_adjustment": adjusted(then.get(key), now.get(key), name) for name in ("retail", "net")},
+        }
+        for key in changed
+    ]
+    same(adjustments, wanted)
     assert {row["cause"] for row in adjustments} >= {"cancelled", "booked_later", "sold_later"}
+    for only, (those, sums) in shown.items():
+        same(those, [row for row in wanted if only in ("", row["currency"], row["booking_key"].partition("|")[0])])
+        all_of_them = of_the_page(then, now, wanted)
+        same(sums, [row for row in all_of_them if only in ("", row["currency"], row["connection_id"])])
+        at = [row["changed_at_utc"] for row in those if row["changed_at_utc"]]
+        assert at == sorted(at, reverse=True)
     for row in adjustments:
         key = row["connection_id"], row["booking_uuid"]
         assert row["bookings"] == (key in now) - (key in then)
@@ -89,6 +111,28 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
         if row["cause"] != "learnt_later":
             assert NOON + dt.timedelta(hours=1) < row["changed_at_utc"] < NOON + LATER + dt.timedelta(hours=1)
     _adds_up(figures, then, now)
+
+
+def adjusted(then, now, name):
+    """What a booking comes to now, less what it came to; None where neither is known."""
+    was, is_now = (side[name] if side else None for side in (then, now))
+    return None if was is None and is_now is None else (is_now or 0) - (was or 0)
+
+
+def of_the_page(then, now, adjustments):
+    """Of each channel and currency what was there when the month was closed, what is now, and what lies between."""
+    before, after = (grouped(side.values(), "connection", "currency") for side in (then, now))
+    for connection, currency in before.keys() | after.keys():
+        between = [a for a in adjustments if a["booking_key"].startswith(connection) and a["currency"] == currency]
+        yield {"connection_id": connection, "currency": currency, "adjustments": len(between)} | {
+            f"{name}_{when}": total(rows, field)
+            for name in ("retail", "net")
+            for when, field, rows in (
+                ("amount", name, before.get((connection, currency), [])),
+                ("adjustment", f"{name}_adjustment", between),
+                ("now", name, after.get((connection, currency), [])),
+            )
+        }
 
 
 def _adds_up(figures, then, now):

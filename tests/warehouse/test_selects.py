@@ -1,0 +1,148 @@
+"""Sums of bookings and lists of departures on the pages: against the sandbox's own state, whatever is chosen."""
+
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import NOON, TODAY
+from tests.warehouse.conftest import LATER
+from tests.warehouse.test_questions import AROUND, same
+from tests.warehouse.test_revenue import page
+from tests.warehouse.truth import DAY, grouped, people, total
+
+NOW, THEN = NOON + LATER, TODAY - 25 * DAY
+MONTHS = ("currency", "travel_month", "connection_id", "channel_name")
+PRODUCTS = ("currency", "product_key", "product_name", "connection_id", "channel_name")
+MADE_IN = ("booking_month", "connection_id", "channel_name")
+MADE_OF = ("product_key", "product_name", "currency")
+
+
+def named(b):
+    """A booking with what the selects call its parts."""
+    months = {f"{which}_month": (day := b[f"{which}_date"]) and f"{day:%Y-%m}" for which in ("travel", "booking")}
+    return b | months | {"product_key": "|".join(b["slot"][:2]), "connection_id": b["connection"]}
+
+
+def is_sold(b):
+    return b["sold"]
+
+
+def was_there_then(b):
+    """On the books at the end of a day."""
+    return b["was_sold"] and b["booking_date"] <= THEN and not (b["cancelled"] and b["cancelled_date"] <= THEN)
+
+
+def was_sold(b):
+    return b["was_sold"]
+
+
+def prices(rows):
+    return {
+        "bookings": len(rows),
+        "guests": total(rows, "pax"),
+        "retail_amount": total(rows, "retail"),
+        "net_amount": total(rows, "net"),
+        "without_net": sum(b["net"] is None for b in rows),
+    }
+
+
+def margins(rows):
+    margins = [b | {"margin": b["retail"] - b["net"]} for b in rows if b["net"] is not None]
+    return prices(rows) | {"margin_amount": total(margins, "margin")}
+
+
+def lost(rows):
+    gone = [b for b in rows if b["cancelled"]]
+    return {"was_sold": len(rows), "cancelled": len(gone), "cancellation_rate": len(gone) / len(rows)}
+
+
+def lost_money(rows):
+    gone = [b for b in rows if b["cancelled"]]
+    return lost(rows) | {
+        "cancelled_retail": total(gone, "retail") if gone else 0,
+        "cancelled_pax": total(gone, "pax"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "day", "counts", "keys", "figures", "order"),
+    [
+        ("revenue_months", {"by": None}, "travel_date", is_sold, MONTHS, prices, MONTHS[:2]),
+        ("revenue_months", {"by": THEN}, "travel_date", was_there_then, MONTHS, prices, MONTHS[:2]),
+        ("revenue_products", {}, "travel_date", is_sold, PRODUCTS, margins, ("currency", "-retail_amount")),
+        ("cancellations_months", {}, "booking_date", was_sold, MADE_IN, lost, ("booking_month", "channel_name")),
+        ("cancellations_products", {}, "booking_date", was_sold, MADE_OF, lost_money, ("-cancelled", "product_name")),
+    ],
+)
+def test_sums_of_bookings_are_those_of_what_is_chosen(engine, world, name, given, day, counts, keys, figures, order):
+    within = [named(b) for b in world.now.bookings if counts(b) and b[day]]
+    within = [b for b in within if AROUND["first"] <= b[day] <= AROUND["last"]]
+    chosen = {"product": within[0]["product_key"], "channel": "agents"}
+    chosen |= {"currency": "EUR"} if name.startswith("revenue") else {}
+    columns = {"product": "product_key", "channel": "connection_id", "currency": "currency"}
+    for only in ({}, *({field: value} for field, value in chosen.items())):
+        of = [b for b in within if all(b[columns[field]] == value for field, value in only.items())]
+        found = page(engine, name, **AROUND, **given, **only)
+
+        same(found, [dict(zip(keys, key, strict=True)) | figures(rows) for key, rows in grouped(of, *keys).items()])
+        assert found == sorted(found, key=lambda row: [-row[n[1:]] if n[0] == "-" else row[n] for n in order])
+        assert 0 < len(of) < len(within) or not only
+
+
+def departures(world, first, last, below, product=None):
+    """Those of a time, as they were last seen, each with the list that it belongs to."""
+    seen = {d["slot"]: d for d in (*world.before.departures, *world.now.departures)}
+    ours = grouped([b for b in world.now.bookings if b["sold"]], "slot")
+    for d in seen.values():
+        if not first <= d["travel_date"] <= last or product not in (None, "|".join(d["product"])):
+            continue
+        known = world.now.products[d["product"]]
+        zone = ZoneInfo(known["time_zone"])
+        is_over = d["travel_date"] < NOW.astimezone(zone).date()
+        has_left = not is_over and d["utc_start"] <= NOW and known["availability_type"] != "OPENING_HOURS"
+        states = {
+            "closed": d["closed"],
+            "sold out": d["sold_out"],
+            "nearly": d["rate"] is not None and d["rate"] >= 0.9,
+            "weak": d["rate"] is not None and d["rate"] < below / 100 and not has_left,
+            "other": True,
+        }
+        state = next(name for name, is_so in states.items() if is_so)
+        ended = not is_over and d["utc_cutoff"] is not None and d["utc_cutoff"] <= NOW
+        yield {
+            "slot_key": "|".join(d["slot"]),
+            "travel_date": d["travel_date"],
+            "local_start_at": d["start"],
+            "product_name": d["product_name"],
+            "option_name": d["option_name"],
+            "state": state,
+            "list": "full" if state in ("sold out", "nearly") else state,
+            "status": d["status"],
+            "sold_until": d["utc_cutoff"].astimezone(zone).replace(tzinfo=None) if ended else None,
+            "taken": d["taken"],
+            "capacity": d["capacity"],
+            "fill_rate": d["rate"],
+            "our_pax": people(ours.get((d["slot"],), [])),
+        }
+
+
+@pytest.mark.parametrize("days", [(-1, 25), (0, 0), (1, 1), (2, 2)], ids=str)
+@pytest.mark.parametrize("below", [20, 60])
+def test_departures_are_listed_by_how_full_they_are(engine, world, days, below):
+    window = {"first": TODAY + days[0] * DAY, "last": TODAY + days[1] * DAY}
+    alone = "|".join(world.now.departures[0]["product"])
+    for most, only in ((1000, {}), (3, {}), (1000, {"product": alone})):
+        of = [
+            d for d in departures(world, **window, below=below, **only)
+            if d["state"] != "other" or window["first"] == window["last"]
+        ]  # fmt: skip
+        order = ("local_start_at", "product_name", "option_name", "slot_key")
+        places = [
+            d | {"place": place} | {name.replace(" ", "_"): sum(each["state"] == name for each in of)
+                                    for name in ("closed", "sold out", "nearly", "weak")} | {"departures": len(of)}
+            for rows in grouped(of, "list").values()
+            for place, d in enumerate(sorted(rows, key=lambda d: [d[name] for name in order]), 1)
+        ]  # fmt: skip
+        found = page(engine, "occupancy_departures", **window, below=below, most=most, **only)
+
+        same(found, [d for d in places if d["place"] <= most])
+    assert len({d["state"] for d in departures(world, **window, below=below)}) > 1
