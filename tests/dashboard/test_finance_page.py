@@ -346,6 +346,7 @@ def told_apart(variant):
         "update core.bookings set net_amount = null where booking_uuid < '4'",
         "update core.bookings set retail_amount = null where booking_uuid > 'e'",
         "delete from core.booking_taxes where booking_uuid < '8'",
+        "update core.booking_taxes set currency = 'CHF' where booking_uuid > 'c' and booking_uuid < 'e'",
         "update core.bookings set cancellation_refund = ['FULL', 'FULL', 'FULL', 'FULL', 'PARTIAL', 'PARTIAL', 'PARTIAL', "
         "'NONE', 'NONE', 'VOUCHER'][1 + ascii(substr(booking_uuid, 2, 1)) % 10]",
     )

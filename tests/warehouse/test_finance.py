@@ -86,10 +86,28 @@ def taxes(world):
             )
 
 
+def behind_taxes(engine, row):
+    """How many bookings a row of taxes leads to: the list's rows, and what it counts."""
+    first = dt.date.fromisoformat(f"{row['travel_month']}-01")
+    only = {"alone": "tax" if row["tax_name"] else "no_tax", "tax": row["tax_name"], "product": None}
+    asked = {
+        **only,
+        "channel": row["connection_id"],
+        "currency": row["currency"],
+        "kind": "sold",
+        "first": first,
+        "last": next(ends(first, first)),
+        **dict.fromkeys(("by", "since", "now")),
+        "most": 1000,
+    }
+    listed, totals = (page(engine, name, **asked) for name in ("bookings", "bookings_totals"))
+    return [len(listed), sum(row["bookings"] for row in totals)]
+
+
 def test_taxes_by_name_are_those_of_the_bookings(engine, world):
-    """And those that state none are a row without a name: one lost its taxes."""
+    """Those that state none are a row without a name: one lost its taxes. Another's are in another currency than its price."""
     found = list(taxes(world))
-    gone = found[0]["booking_uuid"]
+    gone, other = found[0]["booking_uuid"], found[-1]["booking_uuid"]
     untaxed = [
         b | {"tax": None, "month": month_of(b["travel_date"]), "retail_tax": None, "net_tax": None}
         for b in world.now.sold(**ALL)
@@ -113,11 +131,18 @@ def test_taxes_by_name_are_those_of_the_bookings(engine, world):
     kept = f"from core.booking_taxes where booking_uuid = '{gone}'"
     with planted(
         engine,
-        f"create table ops.taxes_gone as select * {kept}; delete {kept}",
-        "insert into core.booking_taxes select * from ops.taxes_gone; drop table ops.taxes_gone",
+        f"create table ops.taxes_gone as select * {kept}; delete {kept}; "
+        f"update core.booking_taxes set currency = 'XTS' where booking_uuid = '{other}'",
+        "insert into core.booking_taxes select * from ops.taxes_gone; drop table ops.taxes_gone; "
+        f"update core.booking_taxes set currency = '{found[-1]['currency']}' where booking_uuid = '{other}'",
     ):
         shown = page(engine, "finance_taxes")
-    stated = [b for b in found if b["booking_uuid"] != gone]
+        assert [behind_taxes(engine, row) for row in shown] == [[row["bookings"]] * 2 for row in shown]
+    stated = [
+        b | ({"currency": "XTS", "retail": None} if b["booking_uuid"] == other else {})
+        for b in found
+        if b["booking_uuid"] != gone
+    ]
     same(
         shown,
         [

@@ -1,5 +1,5 @@
 -- name: finance_taxes
--- description: Taxes in the prices of sold bookings, and the whole retail price of those that state one, per travel month, name, currency and channel; those that state none have no name.
+-- description: Taxes in the prices of sold bookings, and the whole retail price of those whose price is in the same currency, per travel month, name, currency and channel; those that state none have no name.
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month: The last travel month is the one of this day.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
@@ -13,7 +13,7 @@ select
   count(*) as bookings,
   sum(t.retail_amount) as retail_tax,
   sum(t.net_amount) as net_tax,
-  sum(b.retail_amount) as retail_amount,
+  sum(case when t.currency = b.currency or t.currency is null then b.retail_amount end) as retail_amount,
   min(case when b.travel_month < c.this_month then 1 else 0 end) = 1 as is_over,
   min(case when v.is_complete then 1 else 0 end) = 1 as is_complete
 from marts.fct_bookings b

@@ -134,8 +134,11 @@ def build(source: Source, filters: Filters) -> View:
         totals,
         Column("Currency", "text", "currency", none="no currency"),
         *leading(
+            # Of those with a tax, a list of one currency is by that of the tax.
             lambda row: (
-                f"bookings?{urlencode({**more, **kept, 'currency': row['currency']})}" if row["currency"] else ""
+                f"bookings?{urlencode({**more, **kept, 'currency': row['currency']})}"
+                if row["currency"] and only != "tax"
+                else ""
             ),
             Column("Bookings", "number", "bookings"),
             Column("Guests", "number", "guests", none="unknown"),
