@@ -16,10 +16,10 @@ QUESTIONS = ask.questions(Path("nowhere"))
 def test_ask_alone_lists_the_questions(looked):
     listed = looked.json("ask")["questions"]
 
-    assert [q["number"] for q in listed] == list(range(1, 32))
+    assert [q["number"] for q in listed] == list(range(1, 33))
     assert all(q["question"].endswith("?") for q in listed)
     text = looked.ok("ask")
-    assert len(re.findall(r"^ ?\d+  ", text, re.MULTILINE)) == 31
+    assert len(re.findall(r"^ ?\d+  ", text, re.MULTILINE)) == 32
 
 
 @pytest.mark.deep(0.3, everyday=["weak_departures", "net_owed"])
@@ -153,3 +153,32 @@ def test_a_wrong_header_is_named_with_its_file(tmp_path):
 
     with pytest.raises(ask.QueryError, match=r"warehouse/questions/bad\.sql: .*is not `-- parameter: name"):
         ask.questions(tmp_path)
+
+
+def test_a_question_of_yes_or_no_says_which_and_why(looked):
+    asks = re.compile(r"(Is|Are|Was|Were|Do|Does|Did|Has|Have|Can|May)\b")
+    assert {q.number for q in QUESTIONS if q.yes} == {q.number for q in QUESTIONS if asks.match(q.question)} == {14}
+    rows = looked.json("ask", "14")["rows"]
+    first = f"{rows[0]['connection_id']} {rows[0]['resource']}"
+    assert looked.ok("ask", "14").splitlines()[0] == f"Yes: all {len(rows)} rows are fresh and complete."
+    late = looked.ok("ask", "14", "--param", "at=2030-01-01").splitlines()[0]
+    assert late.startswith(f"No: not fresh: {first}, ")
+    assert late.endswith(f" and {len(rows) - 3} more.")
+    assert looked.ok("ask", "14", "--limit", "1").startswith("connection_id"), "of one row nobody knows all"
+
+
+def test_what_speaks_against_a_yes_is_named(project):
+    folder = project.directory / "warehouse/questions"
+    folder.mkdir(parents=True)
+    ours = (
+        "-- question: Is it?\n-- yes: is_so, is_known\nselect 'a' as x, 'b' as y, {} as is_so, {} as is_known where {}"
+    )
+    for said, *values in (
+        ("Yes: all 1 rows are so and known.", "true", "true", "true"),
+        ("No: not so: a b; not known: a b.", "false", "cast(null as boolean)", "true"),
+        ("No: there is no row to tell it from.", "true", "true", "false"),
+    ):
+        (folder / "ours.sql").write_text(ours.format(*values))
+        assert project.ok("ask", "ours").splitlines()[0] == said
+    (folder / "ours.sql").write_text("-- yes: gone\nselect 1 as x")
+    assert "names gone, which is no column of it" in project("ask", "ours").stderr

@@ -146,6 +146,18 @@ def test_rows_wider_than_the_terminal_are_turned_and_none_is_cut(looked):
     assert re.search(r"booking_uuid +[0-9a-f-]{36}", ESCAPES.sub("", seen))
 
 
+def test_an_answer_wider_than_the_terminal_shows_its_first_columns_and_names_the_others(looked):
+    columns = looked.json("ask", "14")["columns"]
+    _, seen = on_a_terminal(looked, "ask", "14", width=80)
+    lines = ESCAPES.sub("", seen).splitlines()
+    (heads,) = [line.split() for line in lines if line.startswith("connection_id")]
+    named = re.search(r"Columns that do not fit: (.*?)\. --format csv", " ".join(line.strip() for line in lines))[1]
+    assert heads == columns[: len(heads)]
+    assert [*heads, *named.split(", ")] == columns
+    assert "is_complete" in heads
+    assert max(map(len, lines)) <= 80
+
+
 def test_data_cannot_give_orders_to_a_terminal(looked):
     _, seen = on_a_terminal(
         looked, "--color", "never", "sql", "--format", "csv", "select chr(27) || ']0;title' || chr(7) as x"

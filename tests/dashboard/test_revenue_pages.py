@@ -3,7 +3,7 @@
 import datetime as dt
 
 import pytest
-from tests.dashboard.test_pages import ask, charts, plain, table, tiles
+from tests.dashboard.test_pages import ask, charts, led_to, plain, table, tiles
 from tests.dashboard.test_today import links
 
 from octo_sync.flows import wording
@@ -203,3 +203,13 @@ async def test_days_of_travel_that_nobody_asked_for_are_not_taken_for_days_witho
         f"/{page}?first={until + dt.timedelta(days=3)}&last={until + dt.timedelta(days=40)}"
     )
     assert said not in await dashboard.text(f"/{page}?first=2026-10-01&last=2026-10-31")
+
+
+async def test_extras_lead_to_the_bookings_that_have_them(shown, variant):
+    dashboard, caption, address = (
+        shown(),
+        "Extras of sold bookings, the most first",
+        "/revenue?first=2026-09-25&last=2026-12-12",
+    )
+    assert await led_to(dashboard, await dashboard.text(address), caption, 5) > 1
+    assert caption not in await shown(variant("no-extras", "delete from core.booking_extra_items")).text(address)

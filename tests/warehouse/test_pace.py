@@ -211,18 +211,22 @@ def test_the_page_adds_what_travels_in_a_month(engine, by):
 
 
 @pytest.mark.usefixtures("moved")
-def test_the_page_adds_amounts_of_one_currency(engine):
-    query = of_the_page("pace_amounts")
-    lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month", "currency")
+@pytest.mark.parametrize("by", ["month", "product"])
+def test_the_page_adds_amounts_of_one_currency(engine, by):
+    names = [*GROUPS[by], "currency"]
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), *names)
 
-    shown = read(engine, query.sql, {**ALL, **ANY})
+    shown = read(engine, of_the_page("pace_amounts").sql, {**ALL, **ANY, "by": by})
 
-    assert {(row["travel_month"], row["currency"]) for row in shown} == set(lines)
+    assert sorted(tuple(row[each] for each in names) for row in shown) == sorted(lines)
+    known = [(row["travel_month"], row["currency"], -row["amount"]) for row in shown if row["amount"] is not None]
+    assert known == sorted(known) != []
     for row in shown:
-        of = lines[row["travel_month"], row["currency"]]
+        of = lines[tuple(row[each] for each in names)]
         assert row == {
-            "travel_month": row["travel_month"],
-            "currency": row["currency"],
+            "product_key": None,
+            "product_name": None,
+            **{each: row[each] for each in names},
             **as_of(of),
             "amount": summed(of, "retail_amount"),
             "last_day": less(of, "retail_amount", "amount_1_day_ago"),
@@ -243,7 +247,7 @@ def test_a_channel_alone_is_what_the_page_shows_of_it(engine, world):
     lines = read(engine, f"select * from marts.agg_pickup where connection_id = '{name}'")
     for query, given, *by in (
         ("pace", {"by": "month"}, "travel_month"),
-        ("pace_amounts", {}, "travel_month", "currency"),
+        ("pace_amounts", {"by": "month"}, "travel_month", "currency"),
         ("pace", {"by": "channel"}, "channel_name"),
     ):
         shown = read(engine, of_the_page(query).sql, {**ALL, **ANY, "channel": name, **given})

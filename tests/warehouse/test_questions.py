@@ -381,12 +381,16 @@ def test_a_booking_is_shown_as_it_was_by_each_name_it_has(engine, world, name):
 
 
 def test_freshness_is_per_connection_and_complete(engine, world):
-    rows = answer(engine, 14, at=(NOW + dt.timedelta(minutes=90)).isoformat())
+    at = (NOW + dt.timedelta(minutes=90)).isoformat()
+    rows = answer(engine, 14, at=at)
 
     kinds = {"supplier", "products", "availability", "bookings"}
     assert {(r["connection_id"], r["resource"]) for r in rows} >= {(c, k) for c in CHANNELS for k in kinds}
     assert {r["incomplete_subjects"] for r in rows} == {0}
     assert all(88 <= r["minutes_behind"] <= 90 for r in rows if r["resource"] in kinds)
+    for hours, is_fresh in ((26, True), (1.6, True), (1.4, False)):
+        fresh = {r["is_fresh"] for r in answer(engine, 14, at=at, hours=hours) if r["resource"] in kinds}
+        assert fresh == {is_fresh}, hours
     assert {(r["bookings_from"], r["bookings_to"]) for r in rows if r["connection_id"] == "direct"} == {
         (TODAYS["direct"] - 85 * DAY, TODAYS["direct"] + 40 * DAY)
     }

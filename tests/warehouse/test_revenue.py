@@ -8,7 +8,7 @@ import pytest
 from tests.flows.harness import TODAY
 from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_questions import AHEAD, AROUND, answer, same
-from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, share, total
+from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, money, share, total
 
 from octo_sync.flows import ask
 
@@ -232,3 +232,46 @@ def test_the_mix_of_channels_and_what_each_leaves(engine, world, way):
     same(found, wanted)
     assert any(row["without_net"] and row["margin_rate"] for row in wanted)
     assert len({row["channel_name"] for row in wanted}) > 1
+
+
+def extras(truth, first, last):
+    """Each extra that was bought with a sold booking or one of its tickets."""
+    for b in truth.sold(first, last):
+        option = truth.options[b["slot"][:3]]
+        known = {e["id"]: e["title"]["en"] for of in (option, *option["units"]) for e in of.get("extras", ())}
+        raw = b["raw"]
+        for extra in (*raw["extra_items"], *(e for item in raw["unit_items"] for e in item["extra_items"])):
+            prices = {f"{part}_amount": money(extra[part], raw["precision"]) for part in ("retail", "net")}
+            named = {"extra_id": extra["extra_id"], "extra_name": known[extra["extra_id"]]}
+            named["travel_month"] = f"{b['travel_date']:%Y-%m}"
+            yield b | named | prices | {"product_key": "|".join(b["slot"][:2])}
+
+
+def bought(rows, *keys):
+    return [
+        dict(zip(keys, key, strict=True))
+        | {"bookings": len({b["booking_uuid"] for b in of}), "quantity": len(of)}
+        | {name: total(of, name) for name in ("retail_amount", "net_amount")}
+        for key, of in grouped(rows, *keys).items()
+    ]
+
+
+def test_extras_are_those_of_sold_bookings_by_product_and_month(engine, world):
+    found = list(extras(world.now, **ALL))
+    same(answer(engine, 32, **ALL), bought(found, "travel_month", "product_name", "extra_name", "currency"))
+
+    named = ("product_key", "product_name", "extra_id", "extra_name", "currency")
+    around = list(extras(world.now, **AROUND))
+    only = {"product": around[0]["product_key"], "channel": "agents", "currency": around[0]["currency"]}
+    columns = {"product": "product_key", "channel": "connection", "currency": "currency"}
+    for chosen in ({}, *({name: value} for name, value in only.items())):
+        of = [b for b in around if all(b[columns[name]] == value for name, value in chosen.items())]
+        shown = page(engine, "extras", **AROUND, **chosen)
+        same(shown, bought(of, *named))
+        assert [row["quantity"] for row in shown] == sorted((row["quantity"] for row in shown), reverse=True)
+    (most, *_) = page(engine, "extras", **AROUND)
+    asked = {"alone": "extra", "tax": most["extra_id"], "kind": "sold", **dict.fromkeys(("by", "since", "now"))}
+    asked |= {**AROUND, "product": most["product_key"], "currency": most["currency"], "most": 1000}
+    assert len(page(engine, "bookings", **asked)) == most["bookings"]
+    assert [row["bookings"] for row in page(engine, "bookings_totals", **asked)] == [most["bookings"]]
+    assert {most["bookings"] < most["quantity"], len({b["extra_name"] for b in found}) > 1} == {True}

@@ -8,9 +8,9 @@
 -- parameter: now: instant: now: Of the kind held: a hold that lapsed before then is none.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
--- parameter: currency: text: : One currency alone, of those with a tax that of the tax; null: all.
--- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used, those that are still sold; those alone that state no_tax, or a tax; null: all.
--- parameter: tax: text: : Of those that state a tax: one of this name; null: of any.
+-- parameter: currency: text: : One currency alone, of those with a tax or extra that of it; null: all.
+-- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used, those that are still sold; those alone that state no_tax, or a tax, or have an extra; null: all.
+-- parameter: tax: text: : Of those with a tax or extra: one of this name, or this extra_id; null: of any.
 -- parameter: most: integer: 500: Rows at most.
 select
   booking_key,
@@ -58,7 +58,7 @@ where (
   )
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
-  and (cast($currency as text) is null or currency = cast($currency as text) or cast($alone as text) = 'tax')
+  and (cast($currency as text) is null or currency = cast($currency as text) or cast($alone as text) in ('tax', 'extra'))
   and (
     case cast($alone as text)
       when 'full' then is_cancelled and cancellation_refund = 'FULL'
@@ -78,6 +78,11 @@ where (
         select 1 from core.booking_taxes t where t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
           and t.name = coalesce(cast($tax as text), t.name)
           and (cast($currency as text) is null or coalesce(t.currency, b.currency) = cast($currency as text))
+      )
+      when 'extra' then exists (
+        select 1 from core.booking_extra_items x where x.connection_id = b.connection_id and x.booking_uuid = b.booking_uuid
+          and x.extra_id = coalesce(cast($tax as text), x.extra_id)
+          and (cast($currency as text) is null or x.currency = cast($currency as text))
       )
       else true
     end

@@ -1,12 +1,15 @@
 -- name: pace_amounts
--- description: Retail amounts on the books per travel month and currency when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
+-- description: Retail amounts on the books per travel month and currency, or of each product of it, when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month+2: The last travel month is the one of this day.
+-- parameter: by: text: month: What a row is of in a currency: month or product.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
   travel_month,
   currency,
+  case when cast($by as text) = 'product' then product_key end as product_key,
+  case when cast($by as text) = 'product' then product_name end as product_name,
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
   case when count(*) = count(retail_amount) then sum(retail_amount) end as amount,
@@ -27,5 +30,5 @@ from marts.agg_pickup
 where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
-group by travel_month, currency
-order by travel_month, currency
+group by 1, 2, 3, 4
+order by 1, 2, sum(retail_amount) desc nulls last, 4, 3

@@ -7,10 +7,10 @@ select
   b.currency,
   b.product_name,
   b.channel_name,
-  count(*) as bookings,
-  cast(sum(b.pax_count) as bigint) as guests,
   sum(b.retail_amount) as retail_amount,
   sum(b.net_amount) as net_amount,
+  count(*) as bookings,
+  cast(sum(b.pax_count) as bigint) as guests,
   count(*) filter (where b.net_amount is null) as without_net,
   c.bookings_from as known_from,
   min(b.verified_at_utc) as verified_at_utc

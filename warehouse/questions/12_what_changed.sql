@@ -4,14 +4,14 @@
 -- parameter: since: instant: now-24h: Changes seen since then.
 select
   e.event_at_utc,
-  e.channel_name,
-  e.product_name,
-  e.booking_uuid,
   e.supplier_reference,
-  e.version_no,
-  e.previous_status,
   e.status,
+  e.previous_status,
   e.changed_fields,
+  e.product_name,
+  e.channel_name,
+  e.booking_uuid,
+  e.version_no,
   e.source
 from marts.fct_booking_events e
 where e.event_at_utc >= cast($since as timestamptz)

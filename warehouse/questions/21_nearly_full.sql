@@ -6,15 +6,15 @@
 -- parameter: above: number: 0.9: Nearly full is above this share.
 select
   product_name,
-  option_name,
   local_start_at,
-  time_zone,
-  utc_start_at,
+  fill_rate,
   vacancies,
   capacity,
-  fill_rate,
   is_sold_out,
+  option_name,
   our_pax,
+  time_zone,
+  utc_start_at,
   verified_at_utc
 from marts.fct_departures
 where is_followed and utc_start_at > cast($after as timestamptz) and travel_date <= cast($last as date)

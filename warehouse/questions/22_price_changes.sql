@@ -13,14 +13,14 @@ with versions as (
 )
 select
   o.product_name,
-  o.option_name,
-  n.channel_name,
   coalesce(u.title, u.internal_name, v.unit_id) as unit_name,
   v.currency,
-  v.valid_from_utc as changed_at_utc,
   v.retail_before,
   v.retail_amount,
   v.retail_amount - v.retail_before as retail_change,
+  v.valid_from_utc as changed_at_utc,
+  n.channel_name,
+  o.option_name,
   v.net_before,
   v.net_amount
 from versions v

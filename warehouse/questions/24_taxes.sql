@@ -8,12 +8,12 @@ select
   t.tax_name,
   t.currency,
   t.channel_name,
-  t.supplier_name,
-  count(*) as bookings,
   sum(t.retail_amount) as retail_tax,
   sum(t.net_amount) as net_tax,
-  min(t.verified_at_utc) as verified_at_utc,
-  coalesce(min(case when v.is_complete then 1 else 0 end) = 1, false) as is_complete
+  count(*) as bookings,
+  coalesce(min(case when v.is_complete then 1 else 0 end) = 1, false) as is_complete,
+  t.supplier_name,
+  min(t.verified_at_utc) as verified_at_utc
 from marts.fct_taxes t
 left join marts.booking_months v on v.connection_id = t.connection_id and v.travel_month = t.travel_month
 where t.is_sold

@@ -7,18 +7,18 @@ select
   travel_month,
   product_name,
   currency,
-  bookings,
-  pax as guests,
-  retail_amount,
   amount_per_guest,
   amount_per_seat,
+  pax as guests,
+  bookings,
+  retail_amount,
+  is_complete,
   seats_offered,
   guest_amount,
   seat_amount,
   bookings_without_pax,
   first_day_offered,
-  last_day_offered,
-  is_complete
+  last_day_offered
 from marts.agg_revenue_monthly
 where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
 order by travel_month, currency, retail_amount desc nulls last, product_name, product_key

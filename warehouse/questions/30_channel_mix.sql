@@ -25,13 +25,13 @@ select
   m.travel_month,
   m.currency,
   m.channel_name,
-  m.bookings,
-  m.retail_amount,
   cast(m.retail_amount as double precision)
     / nullif(cast(sum(m.retail_amount) over (partition by m.travel_month, m.currency) as double precision), 0) as retail_share,
+  cast(m.margin_amount as double precision) / nullif(cast(m.margin_base as double precision), 0) as margin_rate,
+  m.retail_amount,
   m.net_amount,
   m.margin_amount,
-  cast(m.margin_amount as double precision) / nullif(cast(m.margin_base as double precision), 0) as margin_rate,
+  m.bookings,
   m.without_net,
   m.verified_at_utc,
   coalesce(v.is_complete, false) as is_complete

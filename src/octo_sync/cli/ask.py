@@ -67,12 +67,16 @@ def command(
         remarks = _remarks(copy, found)
     if form in ("table", "md"):
         console.note(found.question + (f"  ({_said(values)})" if values else ""))
+        # Of the first rows alone nobody knows.
+        if not rows.truncated and (said := ask.verdict(found, rows.columns, rows.rows)):
+            console.say(said)
     console.write_rows(
         rows.columns,
         _readable(rows.rows, form),
         form,
         types=list(rows.types),
         truncated=rows.truncated,
+        least_last=True,
         name=found.name,
         question=found.question,
         parameters=values,

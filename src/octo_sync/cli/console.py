@@ -54,6 +54,8 @@ _NARROWEST = 12
 _FOLDED = 40
 """Columns that a folded text should have; others go for it."""
 _GAP = 2
+_TURNED = 3
+"""Rows that are read one line a value although their first columns would do."""
 _PLACES = -4
 """Exponent of the amounts in the tables, whatever a query calls them."""
 
@@ -173,15 +175,15 @@ def _cell(value: object) -> str:
 
 def listed(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: str = "", least: Sequence[str] = ()
-) -> None:
+) -> list[str]:
     """A list on stdout. A pipe gets all of it; on a terminal the column `fold` is folded at words, never cut.
 
-    So that it has room, columns of `least` go, in this order, until it fits.
+    So that it has room, columns of `least` go, in this order, until it fits; returned are those that went.
     """
     width = terminal_width()
     if width is None:
         click.echo(rows_text(columns, rows))
-        return
+        return []
     keep = list(range(len(columns)))
     folding = columns.index(fold) if fold else None
     for name in ("", *least):
@@ -193,6 +195,7 @@ def listed(
     shown = [[row[i] for i in keep] for row in rows]
     place = keep.index(folding) if folding in keep else None
     click.echo(rows_text([columns[i] for i in keep], shown, width=width, fold=place))
+    return [name for i, name in enumerate(columns) if i not in keep]
 
 
 def rows_text(
@@ -283,11 +286,18 @@ def _unique(columns: Sequence[str]) -> list[str]:
 
 
 def write_rows(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, *, kind: str = "rows", **more: object
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    form: str,
+    *,
+    kind: str = "rows",
+    least_last: bool = False,
+    **more: object,
 ) -> None:
     """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
 
-    On a terminal a table that is too wide becomes one line a value. People read amounts in their currency's way (table, md);
+    On a terminal a table that is too wide becomes one line a value; with `least_last` the last columns of a longer one go, and
+    are named. People read amounts in their currency's way (table, md);
     for machines they stay as they are.
     """
     if form in ("table", "md"):
@@ -295,6 +305,10 @@ def write_rows(
     if form == "table":
         text, width = rows_text(columns, rows), terminal_width()
         if width is not None and len(text.splitlines()[1]) > width:
+            if least_last and len(rows) > _TURNED:
+                left = listed(columns, rows, least=columns[:0:-1])
+                note(f"Columns that do not fit: {', '.join(map(clean, left))}. --format csv has all.")
+                return
             text = _records_text(columns, rows) if rows else "\n".join(folded(", ".join(map(clean, columns)), width))
         click.echo(text)
     elif form == "md":

@@ -6,7 +6,10 @@ A file's headers say what it answers and what it wants to know:
 -- question: How full is each day of the next weeks?
 -- parameter: first: date: today: First travel date.
 -- parameter: below: number: 0.2: Weak is below this share.
+-- yes: is_fresh, is_complete
 ```
+
+The last one is of a question of yes or no: yes is when these columns are true in every row.
 
 In the select a parameter is `$first`. A default that is empty must be given by whoever asks. Dates may be relative to the
 day of asking: `today-7d`, `month-1` (the first day of last month), `month-1d` (its last), `year` (1 January), `year+1-1d`
@@ -29,7 +32,10 @@ Value = date | datetime | int | Decimal | str
 TYPES = ("date", "instant", "integer", "number", "text")
 
 _QUESTION = re.compile(r"^--\s*question:\s*(.+?)\s*$", re.MULTILINE)
+_YES = re.compile(r"^--\s*yes:\s*(.+?)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"^--\s*parameter:\s*(\w+)\s*:\s*(\w+)\s*:\s*(.*?)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
+_NAMED = 3
+"""Rows that speak against a yes and are named."""
 _DAY = re.compile(r"(today|month|year)(?:([+-]\d{1,5})(d|m|y)?)?(?:([+-]\d{1,5})d)?")
 _MOMENT = re.compile(r"now(?:([+-]\d{1,6})([hdm]))?")
 
@@ -46,7 +52,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: its number (None for a user's own without one), its text and its parameters."""
+    """A question: its number (None for a user's own without one), its text and its parameters.
+
+    `yes` names the columns that are true in every row where the answer is yes; () = it is no question of yes or no.
+    """
 
     number: int | None
     name: str
@@ -54,6 +63,7 @@ class Question:
     description: str
     parameters: tuple[Parameter, ...]
     file: SqlFile
+    yes: tuple[str, ...] = ()
 
     @property
     def sql(self) -> str:
@@ -94,6 +104,7 @@ def _read(file: SqlFile) -> Question:
         description=file.description,
         parameters=parameters,
         file=file,
+        yes=tuple(told[1].replace(",", " ").split()) if (told := _YES.search(file.text)) else (),
     )
 
 
@@ -118,6 +129,28 @@ def find(known: Sequence[Question], wanted: str) -> Question | None:
         if text in (question.name, question.file.path.stem) or (text.isdigit() and int(text) == question.number):
             return question
     return None
+
+
+def verdict(question: Question, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Yes or no with its evidence, or '' where that is not asked. Rows are named by their first two columns.
+
+    Raises:
+        QueryError: The answer lacks a column that decides.
+    """
+    if not question.yes:
+        return ""
+    if missing := [name for name in question.yes if name not in columns]:
+        raise QueryError(f"{question.file.where}: `-- yes:` names {missing[0]}, which is no column of it.")
+    words = [name.removeprefix("is_").replace("_", " ") for name in question.yes]
+    against = []
+    for name, word in zip(question.yes, words, strict=True):
+        place = list(columns).index(name)
+        found = [f"{row[0]} {row[1]}" for row in rows if row[place] is not True]
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        against += [f"not {word}: {', '.join(found[:_NAMED])}{more}"] if found else []
+    if against or not rows:
+        return f"No: {'; '.join(against) or 'there is no row to tell it from'}."
+    return f"Yes: all {len(rows)} rows are {' and '.join(words)}."
 
 
 def values(question: Question, given: Mapping[str, str], *, now: datetime, time_zone: str) -> dict[str, Value]:

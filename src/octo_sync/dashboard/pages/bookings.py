@@ -53,7 +53,10 @@ _ONLY = {
     "still": "that are still sold",
     "no_tax": "that state no tax",
     "tax": "with a tax",
+    "extra": "with an extra",
 }
+_NAMED = ("tax", "extra")
+"""Of which there may be those of one name alone."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -64,7 +67,7 @@ def build(source: Source, filters: Filters) -> View:
     """
     kind = _one_of("kind", _KINDS, filters) or "sold"
     only = _one_of("only", _ONLY, filters)
-    name = (filters.more.get("name") if only == "tax" else "") or None
+    name = (filters.more.get("name") if only in _NAMED else "") or None
     today = standing(source).today or date.min
     first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
     last = filters.last or first + (_HELD if kind == "held" else _AHEAD) * DAY
@@ -134,10 +137,10 @@ def build(source: Source, filters: Filters) -> View:
         totals,
         Column("Currency", "text", "currency", none="no currency"),
         *leading(
-            # Of those with a tax, a list of one currency is by that of the tax.
+            # There a list of one currency is by that of the tax or extra.
             lambda row: (
                 f"bookings?{urlencode({**more, **kept, 'currency': row['currency']})}"
-                if row["currency"] and only != "tax"
+                if row["currency"] and only not in _NAMED
                 else ""
             ),
             Column("Bookings", "number", "bookings"),

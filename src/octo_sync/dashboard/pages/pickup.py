@@ -56,9 +56,9 @@ def build(source: Source, filters: Filters) -> View:
                 "Pace",
                 [
                     _pace(guests, only),
-                    _products(source, asked, today),
+                    _amounts(source.rows("pace_amounts", **asked, by="month"), only),
+                    *_products(source, asked, today),
                     _parts(source, guests, asked, today),
-                    _amounts(source.rows("pace_amounts", **asked), only),
                 ],
                 " ".join(filter(None, (_by_the_end(guests), pictures.undated(undated)))),
                 "pace",
@@ -235,18 +235,25 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
     )
 
 
-def _products(source: Source, asked: dict[str, Any], today: date) -> Table:
+def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]:
     """Of months that are over only where no other is shown: they can no longer change."""
     first = month_start(today) if asked["first"] < today <= asked["last"] else asked["first"]
-    return listed(
-        "Guests on the books by month of travel and product",
-        source.rows("pace", **{**asked, "first": first}, by="product"),
-        Column("Travel month", "month", "travel_month"),
-        Column("Product", "text", "product_name"),
-        *_on_books("number", "pax", _behind(asked, "product_key")),
-        empty="No sold booking travels in these months.",
-        most=_ROWS,
+    figures: tuple[tuple[str, str, Kind, str], ...] = (
+        ("Guests", "pace", "number", "pax"),
+        ("Retail amounts", "pace_amounts", "money", "amount"),
     )
+    return [
+        listed(
+            f"{said} on the books by month of travel and product",
+            source.rows(select, **{**asked, "first": first}, by="product"),
+            Column("Travel month", "month", "travel_month"),
+            Column("Product", "text", "product_name"),
+            *_on_books(kind, now, _behind(asked, "product_key")),
+            empty="No sold booking travels in these months.",
+            most=_ROWS,
+        )
+        for said, select, kind, now in figures
+    ]
 
 
 def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], today: date) -> Table:

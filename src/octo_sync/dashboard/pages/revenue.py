@@ -40,6 +40,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Products and channels",
                 _tables(source.rows("revenue_products", first=first, last=last, **chosen), first, last),
             ),
+            *_extras(source.rows("extras", first=first, last=last, **chosen), chosen["channel"], first, last),
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
@@ -114,6 +115,30 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
             )
         )
     return found
+
+
+def _extras(rows: list[dict[str, Any]], channel: str | None, first: date, last: date) -> list[Section]:
+    """What was bought beside tickets; nothing where no extra was, as of a service that has none."""
+    only = {"connection_id": channel} if channel else {}
+    table = listed(
+        "Extras of sold bookings, the most first",
+        rows,
+        Column("Extra", "text", "extra_name"),
+        Column("Product", "text", "product_name"),
+        *leading(
+            lambda row: (
+                bookings_page({**row, **only}, "sold", first, last, only="extra", name=row["extra_id"])
+                if row["extra_id"]
+                else ""
+            ),
+            Column("Sold", "number", "quantity", none="unknown"),
+            Column("Retail", "money", "retail_amount", none="unknown"),
+            Column("Net", "money", "net_amount", none="unknown"),
+            Column("Bookings", "number", "bookings"),
+        ),
+        most=_ROWS,
+    )
+    return [Section("Extras", [table])] if rows else []
 
 
 PAGE = Page("revenue", "Revenue", 50, build, frozenset({"dates", "product", "channel", "currency"}))
