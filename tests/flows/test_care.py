@@ -356,6 +356,16 @@ def new_ports(tmp_path):
         yield needed
 
 
+def test_files_that_a_first_run_has_just_written_are_left_alone(new_ports):
+    ports, settings = new_ports, CareSettings(waste=-1.0, least=0, small=0)
+    ports.pipeline.care = settings
+    ports.journal.runs.start("sync", "test", run_id="first", fence=1)
+    ports.clock.at += dt.timedelta(seconds=settings.every - 1)
+    assert care(ports) == []
+    ports.clock.at += dt.timedelta(seconds=1)
+    assert {one.file for one in care(ports)} == {"warehouse", "personal"}
+
+
 def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(new_ports):
     ports, journal, warehouse = new_ports, new_ports.journal, new_ports.warehouse
     for key, ages in {"a": (500, 450, 10), "b": (900, 800), "c": (3,)}.items():

@@ -63,7 +63,7 @@ def thin_deliveries(ports: Ports, now: datetime) -> int:
 
 
 def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
-    """Apply retention, and write anew the files that are worth it; nothing when that was done lately. Blocking.
+    """Apply retention, and write anew the files that are worth it; nothing when that was lately, or they are new. Blocking.
 
     With `at_once` neither the time nor the waste matters. A file that cannot be written anew is left as it is, and the log
     says why.
@@ -73,7 +73,9 @@ def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
     """
     settings, now = ports.pipeline.care, ports.clock.now()
     noted = json.loads(ports.journal.settings.get(_NOTE) or "{}")
-    last = datetime.fromisoformat(noted["at"]) if "at" in noted else None
+    # The files of a first run are new: to look at them costs a tenth of it.
+    first = None if "at" in noted else min((run.started_at for run in ports.journal.runs.last(200)), default=None)
+    last = datetime.fromisoformat(noted["at"]) if "at" in noted else first
     if not at_once and last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
         return []
     retain(ports, now)
