@@ -252,7 +252,7 @@ def _why(error: OSError | MemoryError) -> str:
     return f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")
 
 
-_GARBAGE = 100_000
+_GARBAGE = 400_000
 """Objects after which Python looks for garbage, 700 by itself: what modules bring stays for good, and to look through it again
 and again is a fifth of a short command's time."""
 
