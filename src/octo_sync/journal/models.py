@@ -106,8 +106,8 @@ def _json(name: str, *names: str) -> Iterator[CheckConstraint]:
 
 
 def _partial(name: str, *columns: str | TextClause, where: str) -> Index:
-    """An index of the rows of which `where` is true."""
-    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+    """An index of the rows of which `where` is true; a server is told so by `postgres.py`."""
+    return Index(name, *columns, sqlite_where=text(where))
 
 
 class _Base(SQLModel):

@@ -21,6 +21,7 @@ from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import translation
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
+from octo_sync.journal.models import metadata
 
 if TYPE_CHECKING:
     import psycopg
@@ -103,6 +104,10 @@ class PostgresServer(Database):
             use_native_hstore=False,
         )
         event.listen(engine, "before_cursor_execute", _translated, retval=True)
+        # Said only here: an option of an engine makes SQLAlchemy load it, and most journals are files.
+        for table in metadata.tables.values():
+            for index in table.indexes:
+                index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
         return engine
 
     def connect(self) -> "psycopg.Connection[Any]":
