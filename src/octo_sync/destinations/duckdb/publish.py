@@ -90,12 +90,11 @@ def say(db: duckdb.DuckDBPyConnection, what: str, text: str) -> None:
 
 def said(db: duckdb.DuckDBPyConnection, what: str) -> str | None:
     """What was noted last."""
-    found = db.execute(
-        "select macro_definition from duckdb_functions() "
-        "where database_name = $1 and schema_name = 'marts' and function_name = $2",
-        [_COPY, what],
-    ).fetchone()
-    return str(found[0]).strip("'") if found else None
+    try:  # to look for it in the catalog takes twenty times as long
+        found = db.execute(f"select {_COPY}.marts.{what}()").fetchone()
+    except duckdb.CatalogException:
+        return None
+    return str(found[0]) if found else None
 
 
 class DuckDBDraft:
