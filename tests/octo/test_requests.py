@@ -158,7 +158,7 @@ async def test_an_answer_knows_its_bytes_headers_and_digest():
     async with serving(handler) as server, client(server.origin) as octo:
         first, second = await octo.send(endpoints.products()), await octo.send(endpoints.products())
     assert (first.status, first.body, first.headers["x-request-id"], first.json()) == (200, b"[ ]", "r1", [])
-    assert len(first.digest) == 16
+    assert len(first.digest) == 32
     assert first.digest != second.digest
 
 

@@ -17,7 +17,7 @@ class Answer:
     """A whole successful answer.
 
     `headers` have lower-case names. `request_seq` is what `on_start` gave when the request went out, 0 without it: the
-    answer with the greater one was asked for later (R6). `digest` is the BLAKE2b-16 of the body. `repr` shows no body.
+    answer with the greater one was asked for later (R6). `digest` is the SHA-256 of the body. `repr` shows no body.
     """
 
     body: bytes = field(repr=False)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from types import TracebackType
@@ -527,4 +527,4 @@ def _usable(token: Secret) -> Secret:
 
 
 def _digest(body: bytes) -> bytes:
-    return blake2b(body, digest_size=16).digest()
+    return sha256(body).digest()  # processors have instructions for it: twice as fast as BLAKE2
