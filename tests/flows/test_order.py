@@ -178,10 +178,10 @@ def test_what_landed_is_remembered_only_while_an_older_answer_is_on_its_way():
     assert window.left_out == {(11, "a")}
     (later,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 22, "a", "b")])
     assert later.left_out == frozenset()
-    order.end("main", 10)
+    order.end(("main", 10))
     (window,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 11, "a", "b")])
     assert window.left_out == {(11, "a")}, "who began after 20 may still bring something older than 21"
-    order.end("main", 20)
+    order.end(("main", 20))
     (window,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 11, "a", "b")])
     assert window.left_out == frozenset()
 

@@ -35,14 +35,18 @@ class Order:
         with self._lock:
             self._flying[connection, after] += 1
 
-    def end(self, connection: str, after: int) -> None:
-        """It has landed, or will not."""
+    def end(self, *begun: tuple[str, int]) -> None:
+        """They have landed, or will not: what `begin` was told of each."""
         with self._lock:
-            self._flying[connection, after] -= 1
-            self._flying += Counter()  # without those that are none any more
-            first = min((began for name, began in self._flying if name == connection), default=None)
-            kept = [(f, s) for f, s in self._landed[connection] if first is not None and s.number > first]
-            self._landed[connection] = kept
+            self._flying -= Counter(begun)
+            for name in {name for name, _ in begun}:
+                first = self._first(name)
+                kept = [(f, s) for f, s in self._landed[name] if first is not None and s.number > first]
+                self._landed[name] = kept
+
+    def _first(self, connection: str) -> int | None:
+        """The lowest number before an answer that is on its way."""
+        return min((began for name, began in self._flying if name == connection), default=None)
 
     def apply(self, answers: Sequence[Answered]) -> list[Answered]:
         """The answers without what later ones of them, or of those that have landed, show.
@@ -66,11 +70,11 @@ class Order:
     def landed(self, answers: Iterable[Answered]) -> None:
         """These have landed: remember what answers that are on their way must not take back."""
         with self._lock:
+            first = {name: self._first(name) for name in {name for name, _ in self._flying}}
             for a in answers:
-                name = a.subject.connection
-                first = min((began for other, began in self._flying if other == name), default=None)
-                if first is not None:
-                    self._landed[name] += [(_family(a), shown) for shown in a.shown if shown.number > first]
+                began = first.get(a.subject.connection)
+                if began is not None:
+                    self._landed[a.subject.connection] += [(_family(a), s) for s in a.shown if s.number > began]
 
 
 def _overruled(units: list[tuple[Shown, Subject | None]]) -> Iterable[tuple[Subject, set[tuple[int, str]]]]:

@@ -120,8 +120,7 @@ class Lander:
         try:
             await self._land(batch)
         finally:
-            for f in batch:
-                self._ports.order.end(f.claim.subject.connection, f.began)
+            self._ports.order.end(*((f.claim.subject.connection, f.began) for f in batch))
 
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:

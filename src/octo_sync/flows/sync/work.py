@@ -219,7 +219,7 @@ class Worker:
             try:
                 return replace(await self._fetcher.fetch(claim, covered), began=began)
             except BaseException:
-                self.ports.order.end(connection, began)
+                self.ports.order.end((connection, began))
                 raise
         await action(claim)
         await asyncio.to_thread(self.ports.journal.subjects.landed, [claim], run_id=self.ports.run_id)
