@@ -118,7 +118,7 @@ _PATH = re.compile(r"^(?P<reason>.*?)(?: - at `\$?(?P<path>.*)`)?$", re.DOTALL)
 _MOST_UNKNOWN = 200
 """Unknown fields of one answer that are told apart; each new one costs a look."""
 # PostgreSQL cannot store NUL in a text and no OCTO field has a use for it.
-_NUL = b"\\u0000"
+_NUL = re.compile(rb"\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Reader(Generic[T]):
         self.bad: list[BadRecord] = []
         self._shape = shape
         self._body = b"[" + body + b"]" if single else body
-        self._has_nul = _NUL in body
+        self._has_nul = _NUL.search(body) is not None
 
     def raws(self) -> list[msgspec.Raw]:
         """The records, each as it was sent."""
@@ -171,7 +171,7 @@ class Reader(Generic[T]):
 
     def one(self, raw: Raw) -> T:
         """One record; raises a `msgspec.MsgspecError`."""
-        if self._has_nul and _NUL in bytes(raw):
+        if self._has_nul and _NUL.search(raw):
             raise msgspec.ValidationError("Holds the character U+0000, which no database text can")
         try:
             try:
