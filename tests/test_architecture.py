@@ -112,7 +112,7 @@ HOMES: Mapping[str, Home] = {
     "stamina": Home(("octo/",)),
     "starlette": Home(("receiver/", "dashboard/", "sandbox/")),
     "uvicorn": Home(("receiver/", "sandbox/")),
-    "deltalake": Home(("flows/export/delta.py",), late=True),
+    "deltalake": Home(("destinations/delta/",), late=True),
     "xlsxwriter": Home(("flows/export/workbook.py",), late=True),
     "yarl": Home(("octo/transport.py",)),
 }

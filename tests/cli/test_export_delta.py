@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import octo_sync
+from octo_sync.destinations.delta import tables as together
 from octo_sync.flows.export import delta
 from octo_sync.flows.export.files import ExportError
 
@@ -76,7 +77,7 @@ def test_files_of_former_versions_go_when_no_reader_is_at_them_any_more(tmp_path
     for n in (1, 2):
         delta.write([("a", pa.table({"n": [n]}).to_reader())], str(root), AT)
     assert len(list(root.glob("a/*.parquet"))) == 2
-    monkeypatch.setattr(delta, "KEPT_HOURS", 0)
+    monkeypatch.setattr(together, "KEPT_HOURS", 0)
     delta.write([("a", pa.table({"n": [3]}).to_reader())], str(root), AT)
     assert len(list(root.glob("a/*.parquet"))) == 1
 

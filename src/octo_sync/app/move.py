@@ -18,6 +18,7 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.checks import beside
 
 if TYPE_CHECKING:
+    from octo_sync.destinations.delta.warehouse import DeltaWarehouse
     from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
 
 
@@ -37,12 +38,12 @@ def move(pipeline: Pipeline, former: Path, former_journal: Path | None) -> Moved
     the journal, which says what of it is owed, in one after it.
 
     Args:
-        pipeline: With a `postgresql://` destination.
+        pipeline: With a `postgresql://` destination, or Delta tables.
         former: The DuckDB file; the private one lies beside it.
         former_journal: The journal's file, where the pipeline file names another journal by now.
 
     Raises:
-        ConfigError: The destination is no PostgreSQL, or a file is not there.
+        ConfigError: The destination is a file, or a file is not there.
         LeaseHeld: Another process works on the project, by its old pipeline file or the new one.
         WarehouseError, JournalError: There is another copy in the database already, or it cannot be written; nothing was moved.
     """
@@ -58,13 +59,13 @@ def move(pipeline: Pipeline, former: Path, former_journal: Path | None) -> Moved
             raise JournalError(f"The journal {journal.name} belongs to a project already; name an empty database.")
         with contextlib.closing(duckdb_warehouse(former, private, clock)) as opened:
             wanted = opened.digest()
-        rows = _moved_rows(cast("PostgresWarehouse", warehouse), former, private, wanted, lease.fence)
+        rows = _moved_rows(cast("PostgresWarehouse | DeltaWarehouse", warehouse), former, private, wanted, lease.fence)
         moved = _moved_journal(former_journal, journal, clock)
         return Moved(rows, moved, tuple(wanted))
 
 
 def _refuse(pipeline: Pipeline, former: Path, private: Path, former_journal: Path | None) -> None:
-    if isinstance(pipeline.destination, Path):
+    if isinstance(pipeline.destination, Path) and pipeline.lake is None:
         raise ConfigError(
             'The destination is a file. First write the new one into the pipeline file: destination = "postgresql://…".'
         )
@@ -82,13 +83,13 @@ def _refuse(pipeline: Pipeline, former: Path, private: Path, former_journal: Pat
 
 
 def _moved_rows(
-    warehouse: "PostgresWarehouse", former: Path, private: Path, wanted: list[TableDigest], fence: int
+    warehouse: "PostgresWarehouse | DeltaWarehouse", former: Path, private: Path, wanted: list[TableDigest], fence: int
 ) -> int:
     if any(table.rows for table in warehouse.digest()):
         if warehouse.digest() != wanted:
             raise WarehouseError(f"{warehouse.name} has another copy already; name an empty database.")
         return 0
-    rows = warehouse.take_over({False: former, True: private}, fence)
+    rows = warehouse.move_in({False: former, True: private}, fence)
     if warehouse.digest() != wanted:
         raise WarehouseError(f"{warehouse.name} is not equal to {former.name} after the move; please report it.")
     return rows

@@ -13,7 +13,7 @@ from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import ConfigError
 from octo_sync.flows.backup.save import Files
 from octo_sync.model import Clock
-from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline import Pipeline, checks
 from octo_sync.tables import all_tables, nouns
 
 _STUCK_AFTER = 40.0
@@ -35,7 +35,12 @@ def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True, be
     A server that is away is waited for only by who is `patient`.
     """
     if isinstance(pipeline.destination, Path):
-        return duckdb_warehouse(pipeline.destination, files(pipeline, journal=False).private, clock)
+        own = pipeline.destination, checks.beside(pipeline.destination, "private")
+        if pipeline.lake is None:
+            return duckdb_warehouse(*own, clock)
+        from octo_sync.destinations.delta.warehouse import DeltaWarehouse  # noqa: PLC0415 - an extra that few need
+
+        return DeltaWarehouse(pipeline.lake, *own, tables=all_tables(), nouns=nouns(), now=clock.now())
     from octo_sync.destinations.postgres.session import STUCK_AFTER  # noqa: PLC0415 - its driver is an extra
     from octo_sync.destinations.postgres.warehouse import PostgresWarehouse  # noqa: PLC0415 - the same
 
@@ -61,6 +66,11 @@ def files(pipeline: Pipeline, *, journal: bool = True) -> Files:
     Raises:
         ConfigError: The warehouse, or the `journal` that is wanted too, is no file of ours.
     """
+    if pipeline.lake is not None:
+        raise ConfigError(
+            "The warehouse is in Delta tables: what keeps their folder or bucket backs them up. The working copy here is "
+            "made anew from them whenever it is another one."
+        )
     if not isinstance(pipeline.destination, Path) or pipeline.private_path is None:
         raise ConfigError("The warehouse is in PostgreSQL: use its own tools, such as pg_dump and pg_restore.")
     if journal and isinstance(pipeline.journal, str):

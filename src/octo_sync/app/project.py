@@ -74,7 +74,8 @@ def sweep(pipeline: Pipeline) -> None:
     """Remove what killed processes left half made. Only the owner of the lease may call it."""
     placing.sweep_killed(pipeline.directory, pipeline.journal_path)
     if isinstance(pipeline.destination, Path):
-        placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False).by_role.values())
+        if pipeline.lake is None:
+            placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False).by_role.values())
         # One with personal data must not lie there until the next is made: perhaps none is made any more.
         for copy in (pipeline.publish.path, pipeline.publish.contacts_path):
             sweep_copies(copy)

@@ -152,7 +152,7 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
     "former",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The DuckDB file that a project moves from, whose pipeline file names a PostgreSQL by now.",
+    help="The DuckDB file that a project moves from, whose pipeline file names a PostgreSQL or Delta tables by now.",
 )
 @click.option(
     "--journal",
@@ -168,7 +168,7 @@ def rebuild(
 ) -> int:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
-    It makes no network calls. The former files are kept. With --from a project moves to PostgreSQL with all it has.
+    It makes no network calls. The former files are kept. With --from a project moves to PostgreSQL or Delta with all it has.
     """
     loaded = options.with_pipeline(options.places(directory, pipeline))
     if former is not None:

@@ -16,6 +16,7 @@ from octo_sync.cli import console, options
 from octo_sync.cli.doctor import exit_code, look_at_services, report
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline import values
+from octo_sync.pipeline.addresses import LAKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,11 +198,13 @@ def _file(value: object, directory: Path) -> str:
 
 
 def _warehouse(value: object) -> str:
-    """A DuckDB file or a PostgreSQL address; `duckdb` means the usual file."""
+    """A DuckDB file, or the address of a server or of Delta tables; `duckdb` means the usual file."""
     text = values.plain_text(value).strip()
     if text.lower() == "duckdb":
         return _WAREHOUSE
-    if text.lower() in {"postgres", "postgresql"} or ("://" in text and not text.startswith(("postgresql://", "${"))):
+    if text.lower() in {"postgres", "postgresql"} or (
+        "://" in text and not text.startswith(("postgresql://", LAKE, "${"))
+    ):
         raise ValueError(
             "expected its address, such as postgresql://octo@db.example:5432/analytics, without a password"
         )

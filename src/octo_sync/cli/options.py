@@ -246,7 +246,7 @@ def places(directory: Path, name: str | None) -> Places:
 def with_warehouse(project: Places) -> "Pipeline":
     """The pipeline of a project whose warehouse is there."""
     loaded = with_pipeline(project)
-    if isinstance(loaded.destination, Path) and not loaded.destination.exists():
+    if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
         raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
     return loaded
 

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from octo_sync.destinations.base import Rows, TableDigest
 
 if TYPE_CHECKING:
@@ -60,6 +62,42 @@ def tables_of(rows: Iterable[tuple[str, ...]]) -> list[TableInfo]:
     for schema, name, kind, description, *column in rows:
         grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(*column))
     return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
+
+
+def as_texts(batch: "pa.RecordBatch", *, nested: bool = True) -> list[list[Any]]:
+    """The columns as lists of what CSV and JSON say: amounts, dates and instants are texts, made in bulk.
+
+    With `nested` lists and records are JSON texts and yes/no is `true` or `false`; without, they are left to a JSON encoder.
+    """
+    return [_texts(column, nested=nested) for column in batch.columns]
+
+
+def _texts(column: "pa.Array", *, nested: bool) -> list[Any]:
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+    import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415 - the same
+
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        # `2026-01-02 03:04:05.000000Z` → `2026-01-02T03:04:05Z`, once for those that are the same: a microsecond each.
+        coded = column.dictionary_encode()
+        text = pc.replace_substring(coded.dictionary.cast(pa.string()), " ", "T", max_replacements=1)
+        values = pc.replace_substring(text, ".000000", "").take(coded.indices).to_pylist()
+    elif pa.types.is_decimal(kind) or pa.types.is_date(kind) or (nested and pa.types.is_boolean(kind)):
+        values = column.cast(pa.string()).to_pylist()
+    elif pa.types.is_binary(kind):
+        values = [value if value is None else value.hex() for value in column.to_pylist()]
+    elif pa.types.is_interval(kind) or pa.types.is_duration(kind):
+        values = [value if value is None else str(value) for value in column.to_pylist()]
+    elif nested and pa.types.is_nested(kind):
+        values = [value if value is None else as_json(value) for value in column.to_pylist()]
+    else:
+        values = column.to_pylist()
+    return list(values)
+
+
+def as_json(value: object) -> str:
+    """A list or a record as JSON text."""
+    return msgspec.json.encode(value).decode()
 
 
 class Reader(Protocol):

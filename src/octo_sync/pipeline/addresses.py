@@ -1,4 +1,4 @@
-"""Addresses of PostgreSQL servers: a password, or any part, may be `${NAME}`, a variable; the file itself holds none."""
+"""Addresses of servers and of Delta tables: a password, or any part, may be `${NAME}`, a variable; the file holds none."""
 
 import re
 from collections.abc import Mapping
@@ -13,6 +13,9 @@ from octo_sync.pipeline.values import variable_name
 _PART = re.compile(r"\$\{([^{}]*)\}")
 _FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.journal.sqlite"}
 """Keys that may hold an address, and what they hold else."""
+LAKE = "delta+"
+"""What stands before the address of a place for Delta tables, which is then any that delta-rs knows."""
+_LAKE = re.compile(r"delta\+(file:///|[a-z0-9]+://[^/]+/)[^/?#].*")
 
 
 def filled(file: PipelineFile, layers: Layers, mistakes: list[str]) -> PipelineFile:
@@ -44,7 +47,10 @@ def _address(text: str, layers: Layers, file: str) -> str:
             "PGPASSWORD or a password file, or write ${NAME_OF_A_VARIABLE} in its place"
         )
     address = _PART.sub(lambda part: _value(part, layers), text)
-    if address.partition("://")[0] not in {"postgresql", "postgres"} or "://" not in address:
+    if address.startswith(LAKE) and file == _FILES["destination"]:
+        if not _LAKE.fullmatch(address):
+            raise ValueError("expected a folder of its own for Delta tables, such as delta+s3://bucket/octo")
+    elif address.partition("://")[0] not in {"postgresql", "postgres"} or "://" not in address:
         raise ValueError(f'expected a path such as "{file}", or a postgresql:// address')
     return address
 

@@ -12,6 +12,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Secret
 from octo_sync.pipeline import hooks, values
 from octo_sync.pipeline import mistakes as say
+from octo_sync.pipeline.addresses import LAKE
 from octo_sync.pipeline.connection import CAPABILITIES
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.reconciling import ThereTable
@@ -285,8 +286,15 @@ def beside(path: Path, word: str) -> Path:
 
 
 def destination(file: PipelineFile, directory: Path) -> Path | str:
-    """The DuckDB file, or the text of a `postgresql://` address."""
+    """The DuckDB file, the working copy of Delta tables, or the text of a `postgresql://` address."""
+    if (place := lake(file)) is not None:
+        return directory / f".{place.rstrip('/').rpartition('/')[2]}.lake" / "octo.duckdb"
     return file.destination if "://" in file.destination else directory / file.destination
+
+
+def lake(file: PipelineFile) -> str | None:
+    """Where the warehouse's Delta tables are, as delta-rs takes it; None where it has none."""
+    return file.destination.removeprefix(LAKE) if file.destination.startswith(LAKE) else None
 
 
 def read_path(file: PipelineFile, directory: Path) -> Path:
@@ -294,4 +302,6 @@ def read_path(file: PipelineFile, directory: Path) -> Path:
     if file.publish.path != Path():
         return directory / file.publish.path
     warehouse = destination(file, directory)
-    return beside(warehouse, "read") if isinstance(warehouse, Path) else directory / "octo.read.duckdb"
+    if isinstance(warehouse, Path) and lake(file) is None:
+        return beside(warehouse, "read")
+    return directory / "octo.read.duckdb"

@@ -56,7 +56,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """A valid pipeline; `destination` is a DuckDB file, or the text of a `postgresql://` address."""
+    """A valid pipeline; `destination` is a DuckDB file, or the text of a `postgresql://` address.
+
+    Where the warehouse is in Delta tables, `lake` says where, and the file is the working copy of this machine.
+    """
 
     name: str
     path: Path
@@ -87,6 +90,7 @@ class Pipeline:
     settings: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
     care: CareSettings = field(default_factory=CareSettings)
+    lake: str | None = field(default=None, repr=False)
     journal_url: str | None = field(default=None, repr=False)
     """The `postgresql://` address of a journal on a server."""
 
@@ -215,6 +219,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         path=path,
         directory=directory,
         destination=destination,
+        lake=checks.lake(files),
         journal_path=directory / ("octo.journal.sqlite" if "://" in files.journal else files.journal),
         journal_url=files.journal if "://" in files.journal else None,
         horizons=file.horizon,

@@ -301,7 +301,10 @@ class PipelineFile:
     name: Annotated[Name, Says("What logs and run lists call it.", default="the file's name")] = ""
     destination: Annotated[
         Text,
-        Says("The warehouse: a DuckDB file, or `postgresql://…` with `${NAME}` for the password."),
+        Says(
+            "The warehouse: a DuckDB file, `postgresql://…` with `${NAME}` for the password, or `delta+s3://…` or "
+            "`delta+file:///…`."
+        ),
     ] = "octo.duckdb"
     journal: Annotated[
         Text,

@@ -27,15 +27,15 @@ _PROOFS = frozenset({"answer_hash", "payload_digest", "row_hash"})
 def carry_over(db: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[Table]) -> tuple[int, list[str]]:
     """Take the rows of these tables from a former file; how many, and the tables that cannot be read."""
     taken: dict[str, int | None] = dict.fromkeys(t.full_name for t in tables if t.full_name not in _OWN)
-    with _attached(db, file) as there:
+    with attached(db, file) as there:
         if there:
             taken = {t.full_name: _take(db, t) for t in tables if t.full_name in taken}
     return sum(rows or 0 for rows in taken.values()), [name for name, rows in taken.items() if rows is None]
 
 
 @contextlib.contextmanager
-def _attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
-    """The former file, read-only, as the catalog `former`; False when it is not there or cannot be read."""
+def attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
+    """A former file, read-only, as the catalog `former`; False when it is not there or cannot be read."""
     found = False
     if file.exists():
         with contextlib.suppress(duckdb.Error):

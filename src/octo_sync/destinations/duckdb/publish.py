@@ -122,6 +122,11 @@ class DuckDBDraft:
             self.close()
             raise
 
+    @property
+    def is_published(self) -> bool:
+        """Whether readers see it."""
+        return not self._fresh
+
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction."""
         with self._open() as db, transaction(db):

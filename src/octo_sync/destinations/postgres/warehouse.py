@@ -186,7 +186,7 @@ class PostgresWarehouse(SharedWarehouse):
         with self._sessions.lock:
             return self._sessions.persist(whole)
 
-    def take_over(self, files: Mapping[bool, Path], fence: int) -> int:
+    def move_in(self, files: Mapping[bool, Path], fence: int) -> int:
         """Take every row of a project's files into these tables, which are empty; how many. All of them or none.
 
         Args:

@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 import msgspec
 
+from octo_sync.destinations.reading import as_texts
 from octo_sync.errors import ConfigError, OctoSyncError
 
 if TYPE_CHECKING:
@@ -249,42 +250,6 @@ def _parquet(file: IO[bytes] | _Sink, schema: "pa.Schema") -> Iterator[Writer]:
 def formula_safe(text: str | None) -> str | None:
     """A text that a spreadsheet would run as a formula gets an apostrophe before it, which spreadsheets take for "text"."""
     return "'" + text if text and text.startswith(_FORMULA) else text
-
-
-def as_texts(batch: "pa.RecordBatch", *, nested: bool = True) -> list[list[Any]]:
-    """The columns as lists of what CSV and JSON say: amounts, dates and instants are texts, made in bulk.
-
-    With `nested` lists and records are JSON texts and yes/no is `true` or `false`; without, they are left to a JSON encoder.
-    """
-    return [_texts(column, nested=nested) for column in batch.columns]
-
-
-def _texts(column: "pa.Array", *, nested: bool) -> list[Any]:
-    import pyarrow as pa  # noqa: PLC0415 - commands start fast
-    import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415 - the same
-
-    kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        # `2026-01-02 03:04:05.000000Z` → `2026-01-02T03:04:05Z`, once for those that are the same: a microsecond each.
-        coded = column.dictionary_encode()
-        text = pc.replace_substring(coded.dictionary.cast(pa.string()), " ", "T", max_replacements=1)
-        values = pc.replace_substring(text, ".000000", "").take(coded.indices).to_pylist()
-    elif pa.types.is_decimal(kind) or pa.types.is_date(kind) or (nested and pa.types.is_boolean(kind)):
-        values = column.cast(pa.string()).to_pylist()
-    elif pa.types.is_binary(kind):
-        values = [value if value is None else value.hex() for value in column.to_pylist()]
-    elif pa.types.is_interval(kind) or pa.types.is_duration(kind):
-        values = [value if value is None else str(value) for value in column.to_pylist()]
-    elif nested and pa.types.is_nested(kind):
-        values = [value if value is None else as_json(value) for value in column.to_pylist()]
-    else:
-        values = column.to_pylist()
-    return list(values)
-
-
-def as_json(value: object) -> str:
-    """A list or a record as JSON text."""
-    return msgspec.json.encode(value).decode()
 
 
 def _is_text(kind: "pa.DataType") -> bool:

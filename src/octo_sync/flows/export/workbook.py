@@ -13,8 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.destinations.reading import as_json
 from octo_sync.errors import ConfigError
-from octo_sync.flows.export.files import Exported, ExportError, as_json, writing
+from octo_sync.flows.export.files import Exported, ExportError, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types

@@ -292,18 +292,22 @@ def _replace_copies(ports: Ports, *, rewrites_core: bool) -> str | None:
     return None
 
 
-def _proven(pipeline: Pipeline) -> set[Path]:
-    """The project's own databases: their rows are gone, and they were written anew or are copies of what was."""
-    own = [pipeline.destination, pipeline.private_path, pipeline.publish.path, pipeline.publish.contacts_path]
-    return {path for path in own if isinstance(path, Path)}
+def _is_proven(pipeline: Pipeline, path: Path) -> bool:
+    """Whether it is of the project's own databases: their rows are gone, and their files made anew or copies of what was."""
+    own = (pipeline.destination, pipeline.private_path, pipeline.publish.path, pipeline.publish.contacts_path)
+    lake = (pipeline.lake or "").removeprefix("file://")
+    folders = {Path(lake), Path(f"{lake}.private")} if lake.startswith("/") else set()
+    return path in own or not folders.isdisjoint(path.absolute().parents)
 
 
 def _known_to_hold(pipeline: Pipeline, carried: _Carried) -> list[str]:
     """Files of others that an earlier attempt saw it in, where this one knows no text to look for any more."""
     known = () if carried.texts else carried.erasure.holding
-    own, journal = _proven(pipeline), pipeline.journal_path.name
+    journal = pipeline.journal_path.name
     paths = [pipeline.directory / path for path in known]
-    there = [path for path in paths if path.exists() and path not in own and not path.name.startswith(journal)]
+    there = [
+        path for path in paths if path.exists() and not _is_proven(pipeline, path) and not path.name.startswith(journal)
+    ]
     return [str(path.relative_to(pipeline.directory)) for path in there]
 
 
@@ -324,7 +328,7 @@ def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
     left += [
         f"{path} may still hold it: into a compressed file no search can see. Delete it when it is not needed."
         for path in searched.closed
-        if path not in holding and ports.pipeline.directory / path not in _proven(ports.pipeline)
+        if path not in holding and not _is_proven(ports.pipeline, ports.pipeline.directory / path)
     ]
     if carried.is_repeated and not carried.texts and _SEARCHED not in carried.erasure.counts:
         left.append(

@@ -1,0 +1,256 @@
+"""The tables of a warehouse in Delta Lake, and the one table that says which of their versions count.
+
+Delta has no transaction over several tables. So the table `octo_sync_landed` is written last, in one commit, and names a
+version of every table: those are what has landed, all together (R8). A version beyond it is of a landing that was cut off; it
+is undone before anything is written to that table again. Each commit carries two numbers of ours (`Transaction`): that of its
+landing, by which one whose answer was lost is known again, and which lets no other commit come in between; and the writer's
+fence (R9).
+"""
+
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations.delta.tables import translated
+from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.errors import WriterFenced
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    from deltalake import CommitProperties, DeltaTable
+
+STATE = "octo_sync_landed"
+BUCKET, MONTH = "partition_bucket", "partition_month"
+"""Columns that say in which files a row is: what is written at once is what lies together."""
+LANDING, FENCE = "octo-sync landing", "octo-sync fence"
+SETTINGS: Mapping[str, str] = {"delta.dataSkippingNumIndexedCols": "0"}
+"""Of every table: its log repeats no value of a row, or a person's name would stay there when the rows are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What has landed: in which lake, by the how many-th landing, of which writer, in which schema, each table's version."""
+
+    id: str
+    number: int
+    fence: int
+    schema: int
+    versions: Mapping[str, int]
+
+
+class Lake:
+    """All tables of one warehouse, as its one writer sees them. Blocking.
+
+    Args:
+        root: A folder or an address that delta-rs can write, such as `s3://bucket/octo`; personal data is in `root.private`.
+        tables: What is kept there.
+    """
+
+    def __init__(self, root: str, tables: Sequence[Table]) -> None:
+        self.root, self.landed = root.rstrip("/"), Landed("", -1, 0, SCHEMA_VERSION, {})
+        self.tables = {t.full_name: t for t in tables}
+        self._paths = {name: self._path(table) for name, table in self.tables.items()} | {STATE: f"{self.root}/{STATE}"}
+        self._opened: dict[str, DeltaTable] = {}
+        self._reached: dict[str, int] = {}
+        """The version of each table that was read or written here last."""
+
+    def _path(self, table: Table) -> str:
+        return f"{self.root}{'.private' if table.private else ''}/{table.schema}/{table.name}"
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The version of each table that has everything that was written here."""
+        return {name: version for name, version in self._reached.items() if name != STATE}
+
+    def look(self) -> Landed | None:
+        """What has landed by now, whoever landed it; None where nothing ever has. It counts from here on."""
+        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+
+        with translated(self.root):
+            if not DeltaTable.is_deltatable(self._paths[STATE]):
+                return None
+            state = self._opened[STATE] = DeltaTable(self._paths[STATE])
+            self.landed = _landed(state)
+        self._reached = {**self.landed.versions, STATE: self.landed.number}
+        return self.landed
+
+    def make(self, schemas: "Mapping[str, pa.Schema]") -> None:
+        """Make the tables that are not there, empty, with what their columns mean."""
+        from deltalake import DeltaTable, Schema  # noqa: PLC0415 - an extra that few need
+
+        with translated(self.root):
+            for name in self.tables.keys() - self.landed.versions.keys():
+                made = DeltaTable.create(
+                    self._paths[name],
+                    Schema.from_arrow(schemas[name]),
+                    mode="ignore",
+                    partition_by=[BUCKET, MONTH],
+                    description=self.tables[name].description,
+                    configuration={**SETTINGS},
+                )
+                self._reach(name, made)
+
+    def undo(self) -> None:
+        """Bring every table back to what has landed."""
+        with translated(self.root):
+            for name in self.landed.versions:
+                self._undo(name, self._latest(name), self.landed.fence)
+
+    def read(self, name: str) -> Any:  # noqa: ANN401 - a pyarrow Dataset, which ships no types
+        """The rows of a table, to be scanned."""
+        with translated(self.root):
+            return self._table(name).to_pyarrow_dataset()
+
+    def write(
+        self, name: str, batches: "Callable[[], pa.RecordBatchReader]", partitions: str | None, fence: int
+    ) -> None:
+        """Put rows in the place of those of some partitions, a condition, or with None of all.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+            WarehouseError: It cannot be written.
+        """
+        with translated(self.root):
+            if not self._put(name, batches, partitions, fence):
+                # By a landing that was cut off, or a writer that was: either never got so far that it counts.
+                self.check(fence)
+                self._undo(name, self._latest(name), fence)
+                self._put(name, batches, partitions, fence, is_last=True)
+
+    def commit(self, fence: int) -> None:
+        """Have everything count that was written.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+            WarehouseError: It cannot be written.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+        versions = self.versions
+        rows = pa.table(
+            {
+                "table_name": pa.array(versions.keys(), pa.string()),
+                "version": pa.array(versions.values(), pa.int64()),
+                "fence": pa.array([fence for _ in versions], pa.int64()),
+                "schema_version": pa.array([SCHEMA_VERSION for _ in versions], pa.int64()),
+            }
+        )
+        with translated(self.root):
+            if not self._put(STATE, rows.to_reader, None, fence):
+                self.check(fence)
+        id_ = str(self._opened[STATE].metadata().id)
+        self.landed = Landed(id_, self._reached[STATE], fence, SCHEMA_VERSION, versions)
+
+    def check(self, fence: int) -> None:
+        """See that nobody else has landed anything since.
+
+        Raises:
+            WriterFenced: Somebody has.
+        """
+        if self.landed.number < 0:
+            return
+        with translated(self.root):
+            state = self._latest(STATE)
+            if state.version() == self.landed.number:
+                return
+            other = _landed(state)
+        raise WriterFenced(
+            f"Another writer (token {other.fence}) took over {self.root}; this one (token {fence}) stops. "
+            f"Nothing of its landing was kept."
+        )
+
+    def vacuum(self, names: Collection[str], hours: int) -> None:
+        """Have the files go that no version has needed for so many hours, also those of commits that never came."""
+        with translated(self.root):
+            for name in names:
+                self._table(name).vacuum(
+                    retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+                )
+
+    # -- one table ----------------------------------------------------------------------------------------------
+
+    def _table(self, name: str) -> "DeltaTable":
+        """A table as it was reached here."""
+        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+
+        if name not in self._opened:
+            self._opened[name] = DeltaTable(self._paths[name], version=self._reached[name])
+        return self._opened[name]
+
+    def _latest(self, name: str) -> "DeltaTable":
+        """A table as it is by now."""
+        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+
+        return DeltaTable(self._paths[name])
+
+    def _marks(self, fence: int) -> "CommitProperties":
+        from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - an extra that few need
+
+        return CommitProperties(
+            app_transactions=[Transaction(LANDING, self.landed.number + 1), Transaction(FENCE, fence)]
+        )
+
+    def _put(
+        self,
+        name: str,
+        batches: "Callable[[], pa.RecordBatchReader]",
+        partitions: str | None,
+        fence: int,
+        *,
+        is_last: bool = False,
+    ) -> bool:
+        """Write one version after the one that was reached here; False where there is another one already."""
+        from deltalake import write_deltalake  # noqa: PLC0415 - an extra that few need
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
+
+        reached = self._reached.get(name, -1)
+        is_there = reached >= 0
+        target = self._table(name) if is_there else self._paths[name]
+        try:
+            write_deltalake(
+                target,
+                batches(),
+                mode="overwrite",
+                predicate=partitions,
+                schema_mode=None if partitions else "overwrite",
+                configuration={**SETTINGS} if not is_there else None,
+                commit_properties=self._marks(fence),
+            )
+        except (DeltaError, OSError):
+            # Before all else: it may have been written, and only the answer was lost.
+            with contextlib.suppress(DeltaError, OSError):
+                latest = self._latest(name)
+                if latest.version() == reached + 1 and self._is_ours(latest, fence):
+                    self._reach(name, latest)
+                    return True
+                if latest.version() > reached and not is_last:
+                    return False
+            self._opened.pop(name, None)
+            raise
+        self._reach(name, self._opened[name] if is_there else self._latest(name))
+        return True
+
+    def _is_ours(self, table: "DeltaTable", fence: int) -> bool:
+        found = table.transaction_version(LANDING), table.transaction_version(FENCE)
+        return found == (self.landed.number + 1, fence)
+
+    def _reach(self, name: str, table: "DeltaTable") -> None:
+        self._opened[name], self._reached[name] = table, table.version()
+
+    def _undo(self, name: str, latest: "DeltaTable", fence: int) -> None:
+        if latest.version() > self._reached[name]:
+            latest.restore(self._reached[name], commit_properties=self._marks(fence))
+        self._reach(name, latest)
+
+
+def _landed(state: "DeltaTable") -> Landed:
+    rows = state.to_pyarrow_table().to_pylist()
+    return Landed(
+        id=str(state.metadata().id),
+        number=state.version(),
+        fence=rows[0]["fence"],
+        schema=rows[0]["schema_version"],
+        versions={row["table_name"]: row["version"] for row in rows},
+    )

@@ -1,0 +1,103 @@
+"""How rows are parted into files: by a bucket of connections, and by the month of their day where they have one.
+
+What is written at once are whole partitions, those in which any row differs from what is there. That is seen from the rows
+and not from what was done to them, so a change by any road is noticed.
+"""
+
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from octo_sync.destinations.ddl import placed, quoted
+from octo_sync.destinations.delta.lake import BUCKET, MONTH
+from octo_sync.tables.schema import Table
+
+BUCKETS = 32
+_DAYS = ("local_date", "fetched_at_utc")
+_TOLD = frozenset({"payload"})
+"""Columns that another one tells: their hash stands beside them."""
+_NONE = "none"
+
+Part = tuple[str, date | None]
+"""A connection, '' where a table has none, and the first day of a month, None of rows without a day."""
+Digests = Mapping[Part, tuple[int, int]]
+"""How many rows a part has, and a number that another set of rows would not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Rows that lie in the same files."""
+
+    bucket: int
+    month: date | None
+
+    @property
+    def name(self) -> str:
+        """Its month, as it is written."""
+        return self.month.strftime("%Y-%m") if self.month else _NONE
+
+
+def partition_of(part: Part) -> Partition:
+    """Where the rows of a part lie."""
+    return Partition(zlib.crc32(part[0].encode()) % BUCKETS, part[1])
+
+
+def _part(table: Table) -> tuple[str, str]:
+    names = [c.name for c in table.all_columns]
+    day = next((c for c in _DAYS if c in names), None)
+    connection = "coalesce(connection_id, '')" if "connection_id" in names else "''"
+    return connection, f"date_trunc('month', {day})::date" if day else "null::date"
+
+
+def digests(table: Table) -> str:
+    """A select of connection, month, rows and digest of each part of a table."""
+    # Hashed twice, because DuckDB's hash of several values lets the last one through.
+    columns = ", ".join(c.name for c in table.all_columns if c.name not in _TOLD)
+    connection, month = _part(table)
+    return f"select {connection}, {month}, count(*), sum(hash(hash({columns}))) from {placed(table)} group by all"
+
+
+def changed(before: Digests, now: Digests) -> set[Partition]:
+    """The partitions of which a row came, went or is another one."""
+    return {partition_of(part) for part in before.keys() | now.keys() if before.get(part) != now.get(part)}
+
+
+def condition(partitions: Collection[Partition]) -> str:
+    """These partitions, as Delta is asked for them."""
+    buckets = {p.bucket: sorted(o.name for o in partitions if o.bucket == p.bucket) for p in partitions}
+    return " or ".join(
+        f"({BUCKET} = {bucket} and {MONTH} in ({', '.join(map(quoted, months))}))"
+        for bucket, months in sorted(buckets.items())
+    )
+
+
+def rows_of(table: Table, partitions: Collection[Partition], parts: Collection[Part]) -> str:
+    """A select of all rows that lie in these partitions; `parts` are those that the table has."""
+    connection, month = _part(table)
+    names = ", ".join(c.name for c in table.all_columns)
+    chosen = [part for part in parts if partition_of(part) in partitions]
+    selects = [
+        f"select {names}, {bucket}::integer as {BUCKET}, coalesce(strftime({month}, '%Y-%m'), '{_NONE}') as {MONTH} "
+        f"from {placed(table)} where {connection} in ({', '.join(map(quoted, connections))}) and {_in(month, months)}"
+        for bucket, connections, months in _grouped(chosen)
+    ]
+    nothing = f"select {names}, 0::integer as {BUCKET}, '' as {MONTH} from {placed(table)} where false"
+    return " union all ".join(selects or [nothing])
+
+
+def _grouped(parts: Sequence[Part]) -> Iterator[tuple[int, list[str], list[Any]]]:
+    """Bucket, connections and months, so that each part is in one of them and nothing else is in any."""
+    found: dict[int, set[Part]] = {}
+    for part in parts:
+        found.setdefault(partition_of(part).bucket, set()).add(part)
+    for bucket, own in sorted(found.items()):
+        # Of a bucket's months all connections are wanted: which months, is the same for all of them.
+        yield bucket, sorted({connection for connection, _ in own}), sorted({m for _, m in own}, key=str)
+
+
+def _in(month: str, months: Sequence[date | None]) -> str:
+    days = ", ".join(quoted(str(m)) for m in months if m)
+    wanted = [*([f"{month} in ({days})"] if days else []), *([f"{month} is null"] if None in months else [])]
+    return f"({' or '.join(wanted)})"

@@ -1,0 +1,298 @@
+"""The warehouse in Delta Lake, with a working copy in DuckDB on the machine that lands.
+
+Everything about rows is decided by the landing's SQL in the working copy, which is a DuckDB warehouse. What it changed is then
+written to the lake, and counts when the lake says so (`lake.py`). A file beside the working copy names the landing that it is
+of; before anything is changed that file is removed. So a copy that was left in the middle of a landing, or that is older than
+the lake because another machine has landed since, is known when it is opened, and made anew from the lake.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from octo_sync.destinations.base import Absence, Fence, Landing, LandingReport
+from octo_sync.destinations.ddl import placed
+from octo_sync.destinations.delta.lake import BUCKET, MONTH, SETTINGS, Lake, Landed
+from octo_sync.destinations.delta.partitions import Digests, changed, condition, digests, rows_of
+from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema, vacuum_together, write_together
+from octo_sync.destinations.delta.tables import translated as lake_errors
+from octo_sync.destinations.duckdb.carry_over import attached
+from octo_sync.destinations.duckdb.files import about_file, rename
+from octo_sync.destinations.duckdb.publish import DuckDBDraft
+from octo_sync.destinations.duckdb.reader import DuckDBReader
+from octo_sync.destinations.duckdb.transactions import translated
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.erasing import Scrubber
+from octo_sync.destinations.migrations import steps_after
+from octo_sync.destinations.reading import BATCH_ROWS
+from octo_sync.destinations.state import Run
+from octo_sync.errors import WarehouseError, WarehouseLocked
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+T = TypeVar("T")
+
+_OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
+"""What a working copy says about itself."""
+_PROOF, MARTS = "ops.coverage", "marts"
+PUBLISHED = "octo_sync_published"
+"""The table of the tables: which versions of marts, core and ops readers see as one state."""
+
+
+class DeltaWarehouse(DuckDBWarehouse):
+    """A warehouse in Delta tables.
+
+    Args:
+        root: A folder or an address that delta-rs can write, such as `s3://bucket/octo`.
+        copy: The working copy's file, made when it is not there or is not what the lake has; its private file lies beside it.
+        settings: As of a DuckDB warehouse: `tables`, `nouns`, `now` and more.
+    """
+
+    def __init__(self, root: str, copy: Path, private_copy: Path, *, tables: Sequence[Table], **settings: Any) -> None:  # noqa: ANN401 - the working copy's
+        self._lake = Lake(root, [t for t in tables if t.full_name not in _OWN])
+        self._note = copy.with_suffix(".landed")
+        self._digests: dict[str, Digests] = {}
+        """Of what is in the lake."""
+        self._shown: dict[str, int] = {}
+        """The versions of the tables that a copy in the making has the rows of."""
+        landed = self._lake.look()
+        steps = steps_after(landed.schema if landed else None, root)
+        is_as_landed = landed is not None and not steps and self._noted() == self._mark(landed)
+        if not is_as_landed:
+            _remove(copy, private_copy)
+        super().__init__(copy, private_copy, tables=tables, **settings)
+        try:
+            with self._lock, translated(self.path):
+                if landed is not None and not is_as_landed:
+                    self._load(landed)
+                if not steps:
+                    self._digests = self._looked()
+                for statement in (statement for step in steps for statement in step.statements):
+                    self._db.execute(statement)
+                if not is_as_landed:
+                    self._lake.make({name: self._schema(table) for name, table in self._lake.tables.items()})
+                    self._store()
+                self.migrated = self.migrated or steps
+        except BaseException:
+            self._db.close()
+            raise
+
+    # -- the working copy ---------------------------------------------------------------------------------------
+
+    def _mark(self, landed: Landed) -> dict[str, Any]:
+        return {"lake": landed.id, "number": landed.number}
+
+    def _noted(self) -> object:
+        try:
+            return json.loads(self._note.read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def _forget(self) -> None:
+        """From here on the copy may be another than the lake; for good, also if the power fails."""
+        if self._note.exists():
+            self._note.unlink()
+            directory = os.open(self._note.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def _remember(self) -> None:
+        fresh = self._note.with_suffix(".fresh")
+        with fresh.open("w") as file:
+            json.dump(self._mark(self._lake.landed), file)
+            file.flush()
+            os.fsync(file.fileno())
+        rename(fresh, self._note)
+
+    def _load(self, landed: Landed) -> None:
+        """Fill the copy, which is empty, with what has landed."""
+        self._lake.undo()
+        self._run("insert into ops.writer (fence, owner, connection_id) values ($1, '', '')", [landed.fence])
+        for name in landed.versions.keys() & self._lake.tables.keys():
+            table, rows = self._lake.tables[name], self._lake.read(name)
+            kept = [c for c in table.all_columns if c.name in rows.schema.names]
+            self._db.register("lake_rows", rows)
+            self._run(
+                f"insert into {placed(table)} ({', '.join(c.name for c in kept)}) "
+                f"select {', '.join(f'{c.name}::{c.type}' for c in kept)} from lake_rows"
+            )
+            self._db.unregister("lake_rows")
+
+    def _schema(self, table: Table) -> "pa.Schema":
+        """A table's columns as the lake has them, each with what it means."""
+        meant = {c.name: c.description for c in table.all_columns}
+        meant |= {BUCKET: "Of the connection: rows of one lie together.", MONTH: "Of its day, or none."}
+        import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+        schema, _ = readable_schema(self._db.sql(rows_of(table, (), ())).to_arrow_table().schema)
+        return pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in schema])
+
+    def _looked(self) -> dict[str, Digests]:
+        """What the copy's parts are by now."""
+        return {
+            name: {(c, month): (rows, number) for c, month, rows, number in self._run(digests(table))}
+            for name, table in self._lake.tables.items()
+        }
+
+    def _token(self) -> int:
+        ((fence,),) = self._run("select coalesce(max(fence), 0) from ops.writer")
+        return int(fence)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _stored(self) -> Iterator[None]:
+        """What the block changes in the copy is in the lake when it has ended."""
+        with self._lock, translated(self.path):
+            self._lake.check(self._token())
+            self._forget()
+            yield
+            self._store()
+
+    def _store(self) -> None:
+        """Write each partition that is another one than in the lake: rows before what says that they are proven.
+
+        What an earlier landing could not write is written now: the copy never goes back, so an answer may count on it.
+        """
+        self._mend()
+        now, fence = self._looked(), self._token()
+        for name in sorted(now, key=lambda name: (not self._lake.tables[name].private, name == _PROOF, name)):
+            is_new = name not in self._digests
+            partitions = changed(self._digests.get(name, {}), now[name])
+            if partitions or is_new:
+                rows = rows_of(self._lake.tables[name], partitions, now[name])
+                where = None if is_new else condition(partitions)
+                with contextlib.ExitStack() as cursors:
+                    self._lake.write(name, partial(self._batches, rows, cursors), where, fence)
+                self._digests[name] = now[name]
+        landed = self._lake.landed
+        if self._lake.versions != landed.versions or landed.fence != fence:
+            self._lake.commit(fence)
+        self._remember()
+
+    def _batches(self, rows: str, cursors: contextlib.ExitStack) -> "pa.RecordBatchReader":
+        # A cursor of its own: when a write fails, what was not read to its end would block all else.
+        cursor = cursors.enter_context(contextlib.closing(self._db.cursor()))
+        cursor.execute("set timezone = 'UTC'").fetchall()
+        return readable(cursor.sql(rows).to_arrow_reader(BATCH_ROWS))
+
+    def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
+        with self._stored():
+            return super()._write(fence, work)
+
+    def land(self, landing: Landing) -> LandingReport:
+        """Land everything or nothing; see `Destination`."""
+        with self._stored():
+            return super().land(landing)
+
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
+        """Mark proven deletions; see `Destination`."""
+        with self._stored():
+            return super().bury(absences, now=now, fence=fence)
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction."""
+        with self._stored():
+            super().run_script(statements)
+
+    @contextlib.contextmanager
+    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
+        """A transaction that takes persons out; see `Destination`."""
+        with self._stored(), super().scrubbing(fence) as scrubber:
+            yield scrubber
+
+    # -- publishing ---------------------------------------------------------------------------------------------
+
+    def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
+        with self._lock, translated(self.path):
+            if not self._note.exists():
+                self._store()
+            draft = super()._copied(target, contacts)
+            self._shown = {n: v for n, v in self._lake.versions.items() if not self._lake.tables[n].private}
+        return draft
+
+    @contextlib.contextmanager
+    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> Iterator[DuckDBDraft]:
+        """Marts as in a DuckDB file, and what of them is published is published in the lake, too; see `Destination`."""
+        with self._drafting:
+            with super().drafting(target, contacts=contacts) as draft:
+                yield draft
+            if target is not None and draft.is_published:
+                self._publish(target)
+
+    def _publish(self, copy: Path) -> None:
+        """Write the marts of a copy, and which versions of them and of the tables belong together."""
+        ((at,),) = self._read(lambda run: run("select current_timestamp", ()))
+        with contextlib.closing(DuckDBReader(copy)) as reader, lake_errors(self._lake.root):
+            marts = [table for table in reader.tables() if table.schema == MARTS]
+            write_together(
+                ((f"{MARTS}/{mart.name}", reader.batches(f"select * from {mart.quoted}")) for mart in marts),
+                self._lake.root,
+                PUBLISHED,
+                at,
+                beside={name.replace(".", "/"): version for name, version in self._shown.items()},
+                settings=SETTINGS,
+            )
+
+    def move_in(self, files: Mapping[bool, Path], fence: int) -> int:
+        """Take every row of a project's files into these tables, which are empty; how many. As in PostgreSQL."""
+        rows = 0
+        with self._stored():
+            self._check_fence(fence)
+            for is_private, file in files.items():
+                with attached(self._db, file) as is_there:
+                    if not is_there:
+                        raise WarehouseError(f"{file} cannot be read; nothing was moved.")
+                    for table in (t for t in self._lake.tables.values() if t.private is is_private):
+                        names = ", ".join(c.name for c in table.all_columns)
+                        into = f"insert into {placed(table)} ({names})"
+                        ((moved,),) = self._run(f"{into} select {names} from former.{table.full_name}")
+                        rows += int(moved)
+        return rows
+
+    # -- care ---------------------------------------------------------------------------------------------------
+
+    def prune(
+        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
+    ) -> int:
+        """Remove what is old, and files that no reader is at any more; see `Destination`."""
+        gone = super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
+        self._lake.vacuum(self._lake.tables, KEPT_HOURS)
+        return gone
+
+    def shed(self, *, core: bool) -> None:
+        """Have the bytes go from the copy and from the lake; see `Destination`."""
+        super().shed(core=core)
+        with self._lock:
+            self._lake.vacuum([name for name, table in self._lake.tables.items() if core or table.private], 0)
+
+    def shed_published(self) -> None:
+        """Have former marts go from the lake; see `Destination`."""
+        with lake_errors(self._lake.root):
+            vacuum_together(self._lake.root, PUBLISHED, f"{MARTS}/")
+
+
+def _remove(*files: Path) -> None:
+    """Remove a working copy that is not what the lake has.
+
+    Raises:
+        WarehouseLocked: Somebody has it open.
+    """
+    for file in files:
+        try:
+            about_file(file)
+        except WarehouseLocked:
+            raise
+        except WarehouseError:
+            pass  # damaged, which is as good a reason
+        for part in (file, file.with_name(f"{file.name}.wal")):
+            part.unlink(missing_ok=True)

@@ -1,0 +1,87 @@
+"""A project whose warehouse is in Delta tables, as a person runs it: the rows are those of a project of DuckDB files."""
+
+import shutil
+
+import duckdb
+import pytest
+
+from octo_sync.tables import all_tables
+
+deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
+
+
+@pytest.fixture
+def lake(fresh):
+    """A project that was never synced, whose pipeline file names a folder for Delta tables."""
+    return _with_lake(fresh)
+
+
+def _with_lake(project):
+    pipeline = project.directory / "pipelines/shop.toml"
+    pipeline.write_text(f'destination = "delta+file://{project.directory}/lake/octo"\n' + pipeline.read_text())
+    return project
+
+
+def _differing(project, files, schema="core"):
+    """How many rows only one of them has: Delta tables as they have landed, and a project's files."""
+    root = project.directory / "lake/octo"
+    state = deltalake.DeltaTable(str(root / "octo_sync_landed")).to_pyarrow_table().to_pylist()
+    version = {row["table_name"]: row["version"] for row in state}
+    found = {}
+    with duckdb.connect(files / "octo.duckdb", read_only=True) as db:
+        db.execute("set timezone = 'UTC'")
+        for table in (t for t in all_tables() if t.schema == schema and t.tracked):
+            told = ", ".join(f"{c.name}::{c.type} as {c.name}" for c in table.tracked if _is_of_the_service(c.name))
+            path = str(root / table.schema / table.name)
+            db.register("there", deltalake.DeltaTable(path, version=version[table.full_name]).to_pyarrow_dataset())
+            here, there = f"select {told} from {table.full_name}", f"select {told} from there"
+            ways = (here, f"{here} except all {there}", f"{there} except all {here}")
+            found[table.full_name] = [db.execute(f"select count(*) from ({way})").fetchall()[0][0] for way in ways]
+    return found
+
+
+def _is_of_the_service(column):
+    """When a copy heard of something, and as whose key it hashed it, is each copy's own."""
+    return column not in {"valid_from_utc", "valid_to_utc", "contact_key"}
+
+
+@pytest.mark.deep(20)
+def test_a_sync_lands_the_rows_that_files_have_and_publishes_the_marts(lake, looked):
+    lake.ok("sync", real=True)
+    found = _differing(lake, looked.directory)
+    assert sum(rows for rows, *_ in found.values()) > 4_000
+    assert {name: differing for name, (_, *differing) in found.items() if any(differing)} == {}
+    assert lake.json("tables", "--digests")["tables"] == looked.json("tables", "--digests")["tables"]
+    asked = "select count(*), sum(pax_count) from fct_bookings"
+    assert lake.json("sql", asked)["rows"] == looked.json("sql", asked)["rows"]
+    root = lake.directory / "lake/octo"
+    state = deltalake.DeltaTable(str(root / "octo_sync_published")).to_pyarrow_table().to_pylist()
+    (bookings,) = (row for row in state if row["table_name"] == "marts/fct_bookings")
+    assert bookings["rows"] == lake.json("sql", "select count(*) as n from fct_bookings")["rows"][0]["n"]
+    shutil.rmtree(lake.directory / ".octo.lake")
+    told = lake.json("sync", real=True)
+    assert told["unchanged"] == told["subjects"], "another machine goes on where this one ended"
+
+
+@pytest.mark.deep(15)
+def test_a_project_of_files_moves_into_delta_tables_with_all_it_has_and_on_from_there(project):
+    former = project.directory / "former"
+    former.mkdir()
+    for file in project.directory.glob("octo*.duckdb"):
+        file.rename(former / file.name)
+    _with_lake(project)
+    told = project.json("db", "rebuild", "--from", former / "octo.duckdb")
+    assert told["rows"] > 4_000
+    assert told["journal_rows"] is None
+    found = _differing(project, former)
+    assert {name: differing for name, (_, *differing) in found.items() if any(differing)} == {}
+    synced = project.json("sync", real=True)
+    assert synced["unchanged"] == synced["subjects"], "what the last sync of the files knew is known"
+    assert project.json("db", "rebuild", "--from", former / "octo.duckdb")["rows"] == 0, "it is there already"
+
+
+def test_what_copies_files_says_that_these_are_in_delta_tables(lake):
+    for command in (("db", "backup", "to"), ("db", "rebuild")):
+        refused = lake(*command)
+        assert refused.returncode == 2
+        assert "Delta tables" in refused.stderr
