@@ -4,6 +4,7 @@ import shutil
 
 import duckdb
 import pytest
+from tests.cli.conftest import wait_until
 
 from octo_sync.tables import all_tables
 
@@ -61,6 +62,24 @@ def test_a_sync_lands_the_rows_that_files_have_and_publishes_the_marts(lake, loo
     shutil.rmtree(lake.directory / ".octo.lake")
     told = lake.json("sync", real=True)
     assert told["unchanged"] == told["subjects"], "another machine goes on where this one ended"
+
+
+@pytest.mark.deep(40)
+def test_a_sync_that_is_killed_again_and_again_lands_the_same_rows(lake, looked):
+    """Killed when so many commits are there; the next one takes it up, from a copy that it cannot trust."""
+    logs = (lake.directory / "lake").glob
+    killed = 0
+    for commits in (20, 40, 60, 90, 120):
+        running = lake.start("sync")
+        wait_until(lambda: running.poll() is not None or len(list(logs("**/_delta_log/*.json"))) >= commits)  # noqa: B023 - at once
+        killed += running.poll() is None
+        running.kill()
+        running.communicate()
+    assert killed >= 2
+    lake.ok("sync", real=True)
+    found = _differing(lake, looked.directory)
+    assert {name: differing for name, (_, *differing) in found.items() if any(differing)} == {}
+    assert lake.json("tables", "--digests")["tables"] == looked.json("tables", "--digests")["tables"]
 
 
 @pytest.mark.deep(15)

@@ -446,7 +446,7 @@ def shown(warehouse, directory, make=None):
             [
                 "drop schema if exists marts cascade",
                 "create schema marts",
-                "create view marts.booked as select count(*) as bookings, timestamp '2026-01-02 09:30' as here from core.bookings",
+                "create view marts.booked as select count(*) as n, timestamp '2026-01-02 09:30' as here from core.bookings",
                 "create view marts.sold as select booking_uuid from core.bookings",
             ]
         )
@@ -470,7 +470,7 @@ def test_readers_see_marts_and_tables_of_one_publish(warehouse, tmp_path):
     shown(warehouse, tmp_path)
     seen = published(root)
     assert len(seen["core/bookings"]) == len(seen["marts/sold"]) == 3
-    assert seen["marts/booked"] == ["{'bookings': 3, 'here': '2026-01-02T09:30:00'}"]
+    assert seen["marts/booked"] == ["{'n': 3, 'here': '2026-01-02T09:30:00'}"]
     assert not any(name.startswith(("private/", "raw/")) for name in seen)
     warehouse.land(second())
     assert published(root) == seen, "what landed since is shown by the next publish"
@@ -496,7 +496,7 @@ def test_a_publish_that_breaks_in_the_lake_shows_nothing_of_itself(warehouse, tm
     assert published(root) == seen
     monkeypatch.undo()
     shown(warehouse, tmp_path)
-    assert published(root)["marts/booked"] == ["{'bookings': 4, 'here': '2026-01-02T09:30:00'}"]
+    assert published(root)["marts/booked"] == ["{'n': 4, 'here': '2026-01-02T09:30:00'}"]
 
 
 def test_a_draft_that_is_not_published_is_not_in_the_lake(warehouse, tmp_path):
