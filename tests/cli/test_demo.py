@@ -23,7 +23,7 @@ def test_last_year_pace_and_channels_can_be_seen(empty):
     assert sum(known) > 0
     assert sum(row["last_year_final"] for row in pace) > sum(known)
     by_channel = (
-        "select channel_name, sum(last_year_pax) as guests from agg_pickup where is_last_year_complete group by 1"
+        "select channel_name, sum(last_year_guests) as guests from agg_pickup where is_last_year_complete group by 1"
     )
     assert {row["channel_name"] for row in empty.json("sql", by_channel)["rows"] if row["guests"]} == CHANNELS
     assert {row["channel_name"] for row in empty.json("ask", "cancellation_rate")["rows"]} == CHANNELS

@@ -36,6 +36,7 @@ EXCEPT = {
     ("pickup", "Share of a month's guests"): {"Bookings without guests": PART},
     ("cancellations", "Cancelled bookings, by notice"): {"": PART},
     ("revenue", "Revenue per guest"): {"Per guest": AVERAGE, "Per seat offered": AVERAGE},
+    ("revenue", "Who booked"): {"": "no list is of a person's bookings: pages name nobody"},
     ("channels", "Channels in"): {"Retail per guest": AVERAGE},
     ("finance", "Open-dated bookings"): {
         **dict.fromkeys(("Used in these months", "Used: retail", "Used: net", "Used on an unknown day"), PART),

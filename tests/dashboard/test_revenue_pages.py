@@ -55,7 +55,7 @@ async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown
     page = await shown().text("/revenue?first=2026-11-01&last=2026-12-31")
     found = ask(
         published,
-        "select product_name, currency, guest_amount, pax, seat_amount, seats_offered from marts.agg_revenue_monthly "
+        "select product_name, currency, guest_amount, guests, seat_amount, seats_offered from marts.agg_revenue_monthly "
         "where travel_month = '2026-11' order by currency, retail_amount desc",
     )
     digits = {"JPY": 0, "BHD": 3, "KWD": 3}
@@ -67,7 +67,8 @@ async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown
 
     rows = [[*row[:3], row[4]] for row in table(page, PER_SEAT)]
     assert rows == [
-        ["Nov 2026", name, told(guest, pax, c), told(seat, seats, c)] for name, c, guest, pax, seat, seats in found
+        ["Nov 2026", name, told(guest, guests, c), told(seat, seats, c)]
+        for name, c, guest, guests, seat, seats in found
     ]
     assert any(row[3] == "unknown" for row in rows)
     assert any(row[3] != "unknown" for row in rows)

@@ -56,7 +56,7 @@ async def test_the_tiles_are_sums_of_the_sheet_and_the_sheet_of_the_copy(shown, 
 
 async def test_a_boat_that_others_filled_is_taken_and_one_that_has_left_is_departed(shown, published):
     sheet = table(await shown(now=lambda: NOW + dt.timedelta(hours=3)).text("/today"), "Departures today")
-    ours = "select d.departure_key, d.capacity, d.taken, d.our_pax, d.utc_start_at, d.local_start_at, d.product_name"
+    ours = "select d.departure_key, d.capacity, d.taken, d.our_guests, d.utc_start_at, d.local_start_at, d.product_name"
     found = ask(
         published, f"{ours} from marts.fct_departures d where d.travel_date = cast($1 at time zone d.time_zone as date)",
         NOW + dt.timedelta(hours=3),
@@ -178,7 +178,7 @@ async def test_a_change_says_what_was_and_what_is(shown, variant):
         f"update core.booking_history set valid_to_utc = {at}, is_current = false where version_no = 1 and {one}",
         f"update core.bookings set status = 'CONFIRMED' where {one}",
     )
-    ((name, day, pax, amount, currency),) = ask(
+    ((name, day, guests, amount, currency),) = ask(
         folder, "select coalesce(supplier_reference, reseller_reference, booking_uuid), w.local_date, w.pax_count, "
         "w.retail_amount, w.currency from core.booking_history n join core.bookings b using (booking_uuid) "
         "join core.booking_history w using (booking_uuid) where n.version_no = 2 and w.version_no = 1"
@@ -188,7 +188,7 @@ async def test_a_change_says_what_was_and_what_is(shown, variant):
     prices = [wording.money_text(each, currency) for each in (amount, amount + 1000)]
     assert row[1] == "not used any more"
     assert row[2] == (
-        f"redeemed → confirmed; day {day} → {day + dt.timedelta(days=1)}; guests {pax} → {pax + 1}; "
+        f"redeemed → confirmed; day {day} → {day + dt.timedelta(days=1)}; guests {guests} → {guests + 1}; "
         f"price {prices[0]} → {prices[1]}"
     )
 
@@ -331,9 +331,9 @@ async def test_a_reference_that_several_bookings_share_lists_them(shown, variant
     assert set(order) >= {(False, False), (True, False)}
     for name, *row in listed:
         if name in known:
-            at, option, pax, *_ = known[name]
+            at, option, guests, *_ = known[name]
             starts = f" {at:%H:%M}" if at and at.time() != dt.time() else ""
-            assert (row[1][10:], row[3], row[4]) == (starts, option, str(pax))
+            assert (row[1][10:], row[3], row[4]) == (starts, option, str(guests))
 
 
 async def test_the_code_on_a_ticket_finds_its_booking_and_the_next_one_is_asked_for_at_the_top(shown, published):

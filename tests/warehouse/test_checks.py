@@ -244,7 +244,7 @@ SALE = {
     **{f"{part}_amount": amount for part, amount in (("original", 12), ("retail", 10), ("net", 8), ("tax", 1))},
 }  # fmt: skip
 MEASURES = (
-    "bookings", "sold", "cancelled", "pax", "original_amount", "retail_amount", "net_amount", "tax_amount",
+    "bookings", "sold", "cancelled", "guests", "original_amount", "retail_amount", "net_amount", "tax_amount",
     "margin_amount",
 )  # fmt: skip
 ONE_MORE = "select * replace ({0} + 1 as {0}) from ({{}}) as right_one"
@@ -253,7 +253,7 @@ NONE = "select * from ({}) as right_one where false"
 
 @pytest.mark.deep(
     0.5,
-    everyday=["--fct_guests: tickets", "--agg_pickup_curve: pax_on_books"],
+    everyday=["--fct_guests: tickets", "--agg_pickup_curve: guests_on_books"],
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("mart", "wrong", "told"),
@@ -265,7 +265,7 @@ NONE = "select * from ({}) as right_one where false"
           for name in ("departures", "taken", "capacity")),
         *(("agg_bookings_daily", ONE_MORE.format(name), f"agg_bookings_daily: {name}") for name in MEASURES),
         *(("agg_pickup_curve", ONE_MORE.format(name), f"agg_pickup_curve: {name}")
-          for name in ("final_pax", "pax_on_books")),
+          for name in ("final_guests", "guests_on_books")),
     ],
     ids=lambda value: value if ": " in value else "",
 )  # fmt: skip

@@ -45,7 +45,7 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
         assert tuple(row.values()) == (
             b["booking_uuid"], b["status"], b["channel_name"], b["product_name"], b["option_name"], b["booking_date"],
             b["travel_date"], b["cancelled_date"], b["lead"], b["notice"], b["currency"], b["retail"], b["net"], margin,
-            b["pax"], b["sold"], b["redeemed"], b["cancelled"],
+            b["guests"], b["sold"], b["redeemed"], b["cancelled"],
         )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_time_before_travel_is_counted_in_the_days_of_the_venue(engine, world):
 def test_departures_of_unknown_capacity_and_closed_ones_have_no_fill_rate(engine, world):
     rows = one(
         engine,
-        "select departure_key, capacity, taken, fill_rate, is_closed, our_pax, our_bookings from marts.fct_departures",
+        "select departure_key, capacity, taken, fill_rate, is_closed, our_guests, our_bookings from marts.fct_departures",
     )
     wanted = {"|".join(d["slot"]): d for d in world.now.departures}
     compared = [r for r in rows if r["departure_key"] in wanted]
@@ -101,7 +101,7 @@ def test_departures_of_unknown_capacity_and_closed_ones_have_no_fill_rate(engine
     for row in compared:
         d = wanted[row["departure_key"]]
         assert tuple(row.values())[1:] == (
-            d["capacity"], d["taken"], d["rate"], d["closed"], d["our_pax"], d["our_bookings"],
+            d["capacity"], d["taken"], d["rate"], d["closed"], d["our_guests"], d["our_bookings"],
         )  # fmt: skip
     assert len({row["our_bookings"] for row in compared}) > 2
 
@@ -139,7 +139,7 @@ def test_guests_add_up_to_their_bookings(engine, world):
     )
     sold = [t for t in world.now.tickets if t["booking"]["sold"]]
 
-    assert (row["tickets"], row["guests"]) == (len(sold), sum(t["pax"] for t in sold))
+    assert (row["tickets"], row["guests"]) == (len(sold), sum(t["guests"] for t in sold))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_ticket_is_used_by_what_it_says_or_else_its_booking(engine, world, boo
 
 
 def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
-    rows = one(engine, "select * from marts.agg_pickup_curve where cancelled_since_pax > 0")
+    rows = one(engine, "select * from marts.agg_pickup_curve where cancelled_since_guests > 0")
     assert rows
     for row in rows:
         gone = [
@@ -188,7 +188,7 @@ def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
             and (b["connection"], b["product_name"]) == (row["connection_id"], row["product_name"])
             and b["lead"] >= row["days_out"] > b["notice"]
         ]  # fmt: skip
-        assert row["cancelled_since_pax"] == sum(b["pax"] for b in gone)
+        assert row["cancelled_since_guests"] == sum(b["guests"] for b in gone)
 
 
 def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, world):
@@ -200,7 +200,7 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
     )
     key = (gone["connection"], gone["product_name"], f"{gone['travel_date']:%Y-%m}")
     read = (
-        "select days_out, pax_on_books, cancelled_since_pax, final_pax from marts.agg_pickup_curve "
+        "select days_out, guests_on_books, cancelled_since_guests, final_guests from marts.agg_pickup_curve "
         f"where connection_id = '{key[0]}' and product_name = '{key[1]}' and travel_month = '{key[2]}'"
     )
     uuid, instant = gone["booking_uuid"], gone["raw"]["utc_cancelled_at"]
@@ -214,8 +214,8 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
 
     left = gone["notice"]
     for days, row in before.items():
-        since = gone["pax"] if gone["lead"] >= days > left else 0
-        assert after[days] == row | {"cancelled_since_pax": row["cancelled_since_pax"] - since}
+        since = gone["guests"] if gone["lead"] >= days > left else 0
+        assert after[days] == row | {"cancelled_since_guests": row["cancelled_since_guests"] - since}
     assert any(gone["lead"] >= days > left for days in before)
 
 

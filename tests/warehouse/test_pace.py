@@ -19,7 +19,7 @@ BACK = 340
 """Every other booking is moved back by so many days: of last year's, a part was not booked yet a year ago."""
 ALL = {"first": TODAY - 900 * DAY, "last": TODAY + 900 * DAY}
 ANY = {"product": None, "channel": None}
-AGO = {"pax": 0, "pax_1_day_ago": 1, "pax_7_days_ago": 7, "pax_30_days_ago": 30, "pax_35_days_ago": 35}
+AGO = {"guests": 0, "guests_1_day_ago": 1, "guests_7_days_ago": 7, "guests_30_days_ago": 30, "guests_35_days_ago": 35}
 AMOUNTS = {"retail_amount": 0} | {f"amount_{days}_day{'s' * (days > 1)}_ago": days for days in (1, 7, 30, 35)}
 
 
@@ -88,7 +88,7 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
             and b["from"] <= day < b["until"]
         ]
 
-    def people(found, field="pax"):
+    def people(found, field="guests"):
         return total(found, field) if found else 0
 
     rows = read(engine, "select * from marts.agg_pickup")
@@ -112,12 +112,15 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
         assert {n: row[n] for n in AMOUNTS} == wanted, key
         for days in (7, 30):
             before = there(key, year_ago - days * DAY, 1)
-            assert row[f"last_year_pax_{days}_days_before"] == people(before)
+            assert row[f"last_year_guests_{days}_days_before"] == people(before)
             assert row[f"last_year_amount_{days}_days_before"] == people(before, "retail")
-        assert (row["last_year_pax"], row["last_year_amount"]) == (people(then), people(then, "retail"))
-        assert (row["last_year_final_pax"], row["last_year_final_amount"]) == (people(final), people(final, "retail"))
+        assert (row["last_year_guests"], row["last_year_amount"]) == (people(then), people(then, "retail"))
+        assert (row["last_year_final_guests"], row["last_year_final_amount"]) == (
+            people(final),
+            people(final, "retail"),
+        )
         counted = {b["booking_uuid"]: b for b in (*now_there, *then, *final)}
-        assert row["bookings_without_pax"] == sum(b["pax"] is None for b in counted.values())
+        assert row["bookings_without_guests"] == sum(b["guests"] is None for b in counted.values())
         before = f"{later(dt.date.fromisoformat(f'{key[2]}-01'), -1):%Y-%m}"
         assert row["is_complete"] is channels[key[0]].knows_month(key[2])
         assert row["is_last_year_complete"] is channels[key[0]].knows_month(before)
@@ -153,14 +156,14 @@ def test_the_question_adds_the_channels_of_a_product(engine):
     for key, row in asked.items():
         assert row == {
             **dict(zip(("product_name", "travel_month", "currency"), key, strict=True)),
-            "guests": summed(lines[key], "pax"),
-            "new_in_7_days": less(lines[key], "pax", "pax_7_days_ago"),
-            "usual_week": less(lines[key], "pax_7_days_ago", "pax_35_days_ago", 4),
-            "last_year_guests": known(lines[key], "last_year_pax"),
-            "last_year_final": known(lines[key], "last_year_final_pax"),
+            "guests": summed(lines[key], "guests"),
+            "new_in_7_days": less(lines[key], "guests", "guests_7_days_ago"),
+            "usual_week": less(lines[key], "guests_7_days_ago", "guests_35_days_ago", 4),
+            "last_year_guests": known(lines[key], "last_year_guests"),
+            "last_year_final": known(lines[key], "last_year_final_guests"),
             "retail_amount": summed(lines[key], "retail_amount"),
             "last_year_amount": known(lines[key], "last_year_amount"),
-            "bookings_without_pax": summed(lines[key], "bookings_without_pax"),
+            "bookings_without_guests": summed(lines[key], "bookings_without_guests"),
             "is_complete": all(line["is_complete"] for line in lines[key]),
         }
 
@@ -194,19 +197,19 @@ def test_the_page_adds_what_travels_in_a_month(engine, by):
             **NAMES,
             **{each: row[each] for each in names},
             **as_of(of),
-            "pax": summed(of, "pax"),
-            "last_day": less(of, "pax", "pax_1_day_ago"),
-            "last_week": less(of, "pax", "pax_7_days_ago"),
-            "last_30_days": less(of, "pax", "pax_30_days_ago"),
-            "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
-            "last_year": summed(of, "last_year_pax"),
-            "last_year_week": less(of, "last_year_pax", "last_year_pax_7_days_before"),
-            "last_year_30_days": less(of, "last_year_pax", "last_year_pax_30_days_before"),
-            "last_year_final": summed(of, "last_year_final_pax"),
+            "guests": summed(of, "guests"),
+            "last_day": less(of, "guests", "guests_1_day_ago"),
+            "last_week": less(of, "guests", "guests_7_days_ago"),
+            "last_30_days": less(of, "guests", "guests_30_days_ago"),
+            "usual_week": less(of, "guests_7_days_ago", "guests_35_days_ago", 4),
+            "last_year": summed(of, "last_year_guests"),
+            "last_year_week": less(of, "last_year_guests", "last_year_guests_7_days_before"),
+            "last_year_30_days": less(of, "last_year_guests", "last_year_guests_30_days_before"),
+            "last_year_final": summed(of, "last_year_final_guests"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
         }
-    known = [(row["travel_month"] or "", -row["pax"]) for row in shown if row["pax"] is not None]
+    known = [(row["travel_month"] or "", -row["guests"]) for row in shown if row["guests"] is not None]
     assert known == sorted(known) != []
 
 
@@ -254,8 +257,8 @@ def test_a_channel_alone_is_what_the_page_shows_of_it(engine, world):
         assert {tuple(row[each] for each in by) for row in shown} == set(grouped(lines, *by)), query
     curve = read(engine, f"select * from marts.agg_pickup_curve where connection_id = '{name}' and days_out = 0")
     shown = read(engine, of_the_page("pickup").sql, {**ALL, **ANY, "channel": name})
-    final = {month: summed(of, "final_pax") for (month,), of in grouped(curve, "travel_month").items()}
-    assert {row["travel_month"]: row["final_pax"] for row in shown if row["days_out"] == 0} == final != {}
+    final = {month: summed(of, "final_guests") for (month,), of in grouped(curve, "travel_month").items()}
+    assert {row["travel_month"]: row["final_guests"] for row in shown if row["days_out"] == 0} == final != {}
 
 
 def test_lead_times_are_counted_from_booking_to_travel_at_the_venue(engine, world):

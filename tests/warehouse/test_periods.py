@@ -13,7 +13,7 @@ from tests.warehouse.test_revenue import page
 from tests.warehouse.truth import grouped, total
 
 OCTOBER = "2026-10"
-FIELDS = ("retail", "net", "pax")
+FIELDS = ("retail", "net", "guests")
 
 
 def of_month(truth, month):
@@ -76,7 +76,7 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
             was = known_then[key]["travel_date"]
             return "sold_later" if was and f"{was:%Y-%m}" == month else "moved_in"
         return next(
-            name for name, field in (("price", "retail"), ("net_price", "net"), ("guests", "pax"))
+            name for name, field in (("price", "retail"), ("net_price", "net"), ("guests", "guests"))
             if before[field] != after[field]
         )  # fmt: skip
 
@@ -144,7 +144,7 @@ def _adds_up(figures, then, now):
         was, is_now = before.get(key, []), after.get(key, [])
         assert (row["bookings"], row["bookings_now"]) == (len(was), len(is_now))
         assert (row["retail_amount"], row["net_amount"]) == (total(was, "retail"), total(was, "net"))
-        assert row["pax"] + row["pax_adjustment"] == (total(is_now, "pax") or 0)
+        assert row["guests"] + row["guests_adjustment"] == (total(is_now, "guests") or 0)
         for name, field in (("retail", "retail"), ("net", "net")):
             assert row[f"{name}_now"] == (total(is_now, field) if total(is_now, field) is not None else
                                           0 if total(was, field) is not None else None)  # fmt: skip
@@ -176,7 +176,7 @@ def test_a_month_without_changes_has_no_adjustment(engine, world):
 )
 def test_each_cause_is_told(engine, world, change, cause, adjusted):
     rows = of_month(world.now, OCTOBER)
-    chosen = next(b for b in rows.values() if b["retail"] and b["net"] and b["pax"])
+    chosen = next(b for b in rows.values() if b["retail"] and b["net"] and b["guests"])
     of = f"where booking_uuid = '{chosen['booking_uuid']}' and connection_id = '{chosen['connection']}'"
     columns = [part.partition(" = ")[0] for part in (change,)]
     ((was,),) = engine.query(f"select {columns[0]} from core.bookings {of}").rows

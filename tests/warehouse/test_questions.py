@@ -214,7 +214,7 @@ def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine,
     ]
     month = min(grouped(over, "connection", "product_name").values(), key=len)
     ahead = [b for b in world.now.sold(**AHEAD) if b["slot"][3]]
-    silent = {b["booking_uuid"]: b["pax"] for b in [*lonely, *month, ahead[0]]}
+    silent = {b["booking_uuid"]: b["guests"] for b in [*lonely, *month, ahead[0]]}
     for channel in channels:
         for raw in channel.state["bookings"]:
             raw["nobody_counts"] = raw["uuid"] in silent
@@ -222,7 +222,7 @@ def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine,
     chosen = ", ".join(f"'{uuid}'" for uuid in silent)
     of = f"booking_uuid in ({chosen})"
     again = "; ".join(
-        f"update core.bookings set pax_count = {pax} where booking_uuid = '{u}'" for u, pax in silent.items()
+        f"update core.bookings set pax_count = {guests} where booking_uuid = '{u}'" for u, guests in silent.items()
     )
     window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
     with rebuilt(
@@ -239,12 +239,12 @@ def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine,
         same(months, told.q7(**window, today=TODAYS))
         same(answer(engine, 21, after=NOW.isoformat(), last=AHEAD["last"], above=-1), told.q21(NOW, AHEAD["last"], -1))
         key = "|".join(ahead[0]["slot"])
-        read = "select our_pax from marts.%s where travel_date = date '%s' and %s = '%s'"
+        read = "select our_guests from marts.%s where travel_date = date '%s' and %s = '%s'"
         day = (ahead[0]["travel_date"], "product_key", "|".join(ahead[0]["slot"][:2]))
         assert engine.query(read % ("fct_departures", day[0], "departure_key", key)).rows == [(None,)]
         assert engine.query(read % ("agg_occupancy_daily", *day)).rows == [(None,)]
-    assert {row["guests"] for row in days if row["sold"] == row["sold_without_pax"] > 0} == {None}
-    assert any(row["bookings_without_pax"] > 0 for row in sizes)
+    assert {row["guests"] for row in days if row["sold"] == row["sold_without_guests"] > 0} == {None}
+    assert any(row["bookings_without_guests"] > 0 for row in sizes)
     assert {row["final_guests"] for row in months if row["guests_7_days_out"] is None} >= {None}
 
 
@@ -370,7 +370,7 @@ def test_a_booking_is_shown_as_it_was_by_each_name_it_has(engine, world, name):
     for row, b in zip((then, today), states, strict=True):
         assert tuple(_plain(row[column]) for column in told) == tuple(map(_plain, (
             b["connection"], uuid, b["raw"]["supplier_reference"], b["status"], b["travel_date"], b["product_name"],
-            b["option_name"], b["currency"], b["retail"], b["net"], b["pax"],
+            b["option_name"], b["currency"], b["retail"], b["net"], b["guests"],
         )))  # fmt: skip
     assert then["valid_to_utc"] == today["event_at_utc"]
     (at_change,) = answer(engine, 13, booking=booking, at=today["event_at_utc"].isoformat())
@@ -463,12 +463,12 @@ def test_a_departure_that_was_proven_gone_is_a_change_without_a_status(engine, w
 def test_tickets_of_a_unit_that_nobody_counts_are_told_apart(engine, world):
     told = Truth(world.now.channels)
     sold = {id(b) for b in told.sold(**AROUND)}
-    of = next(t for t in told.tickets if id(t["booking"]) in sold and t["pax"])
+    of = next(t for t in told.tickets if id(t["booking"]) in sold and t["guests"])
     (seller, product, option, _), unit = of["booking"]["slot"], of["raw"]["unit_id"]
-    known = of["pax"]
+    known = of["guests"]
     for ticket in told.tickets:
         if (*ticket["booking"]["slot"][:3], ticket["raw"]["unit_id"]) == (seller, product, option, unit):
-            ticket["pax"] = None
+            ticket["guests"] = None
     one_option = f"product_id = '{product}' and option_id = '{option}'"
     change = (
         f"update core.units set pax_count = {{0}} where {one_option} and unit_id = '{unit}'; "
@@ -478,7 +478,7 @@ def test_tickets_of_a_unit_that_nobody_counts_are_told_apart(engine, world):
     with planted(engine, change.format("null"), change.format(known)):
         rows = answer(engine, 17, **AROUND)
         same(rows, told.q17(**AROUND))
-    assert any(row["tickets_without_pax"] for row in rows)
+    assert any(row["tickets_without_guests"] for row in rows)
 
 
 def test_price_changes_are_shown_with_what_they_were(engine, world):

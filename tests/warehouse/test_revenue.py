@@ -39,7 +39,7 @@ def monthly(world, truth, offered_until=TODAY + 400 * DAY):
     )
     sold = [b | {"month": f"{b['travel_date']:%Y-%m}", "key": "|".join(b["slot"][:2])} for b in truth.sold(**ALL)]
     for (key, month, currency), rows in grouped(sold, "key", "month", "currency").items():
-        told = [b for b in rows if b["pax"] is not None]
+        told = [b for b in rows if b["guests"] is not None]
         on_seats = total([b for b in rows if b["slot"] in measured], "retail") or 0
         seats = offered.get((key, month), [])
         places = total(seats, "capacity")
@@ -49,11 +49,11 @@ def monthly(world, truth, offered_until=TODAY + 400 * DAY):
             "travel_month": month,
             "currency": currency,
             "bookings": len(rows),
-            "pax": total(rows, "pax"),
-            "bookings_without_pax": len(rows) - len(told),
+            "guests": total(rows, "guests"),
+            "bookings_without_guests": len(rows) - len(told),
             "retail_amount": total(rows, "retail"),
             "guest_amount": total(told, "retail"),
-            "amount_per_guest": (told and float(total(told, "retail")) / total(rows, "pax")) or None,
+            "amount_per_guest": (told and float(total(told, "retail")) / total(rows, "guests")) or None,
             "seats_offered": places,
             "seat_amount": on_seats if seats else None,
             "amount_per_seat": float(on_seats) / places if seats else None,
@@ -88,9 +88,9 @@ def test_what_a_guest_and_a_seat_bring_in(engine, world):
     assert {row["seats_offered"] is None for row in wanted} == {True, False}
     assert any(row["seat_amount"] and row["seat_amount"] < row["retail_amount"] for row in wanted)
 
-    asked = [n for n in wanted[0] if n not in ("product_key", "pax")]
-    same(answer(engine, 28, **ALL), [{**{n: row[n] for n in asked}, "guests": row["pax"]} for row in wanted])
-    shown = ("travel_month", "product_name", "currency", "pax", "guest_amount", "seats_offered", "seat_amount")
+    asked = [n for n in wanted[0] if n != "product_key"]
+    same(answer(engine, 28, **ALL), [{n: row[n] for n in asked} for row in wanted])
+    shown = ("travel_month", "product_name", "currency", "guests", "guest_amount", "seats_offered", "seat_amount")
     same(page(engine, "revenue_per_seat"), [{n: row[n] for n in shown} for row in wanted])
     same(
         page(engine, "revenue_per_seat", currency="EUR"),
@@ -101,7 +101,7 @@ def test_what_a_guest_and_a_seat_bring_in(engine, world):
 def test_guests_that_nobody_counts_leave_their_price_out_and_closed_departures_their_seats(engine, world):
     channels = copy.deepcopy(world.now.channels)
     ahead = [b for b in world.now.sold(**AHEAD) if b["slot"][3]]
-    silent = {b["booking_uuid"]: b["pax"] for b in ahead[::3]}
+    silent = {b["booking_uuid"]: b["guests"] for b in ahead[::3]}
     for channel in channels:
         for raw in channel.state["bookings"]:
             raw["nobody_counts"] = raw["uuid"] in silent
@@ -275,3 +275,54 @@ def test_extras_are_those_of_sold_bookings_by_product_and_month(engine, world):
     assert len(page(engine, "bookings", **asked)) == most["bookings"]
     assert [row["bookings"] for row in page(engine, "bookings_totals", **asked)] == [most["bookings"]]
     assert {most["bookings"] < most["quantity"], len({b["extra_name"] for b in found}) > 1} == {True}
+
+
+def person(b):
+    """Whom a booking names: by e-mail address, else by telephone number."""
+    contact = b["raw"]["contact"]
+    digits = "".join(filter(str.isdigit, contact["phone_number"] or "")).lstrip("0")
+    return (contact["email_address"] or "").strip().casefold() or digits or None
+
+
+def test_who_travelled_before_with_the_supplier_is_one_who_comes_back(engine, world):
+    """One booked four times, the last two on one day; one names nobody any more."""
+    sold = sorted(world.now.sold(**ALL), key=lambda b: b["travel_date"])
+    twice = [sold[0], sold[len(sold) // 2], *[b for b in sold if b["travel_date"] == sold[-1]["travel_date"]][-2:]]
+    silent = sold[1]
+    people = {b["booking_uuid"]: person(b) for b in sold} | {b["booking_uuid"]: person(sold[0]) for b in twice}
+    people[silent["booking_uuid"]] = None
+    first = {who: min(b["travel_date"] for b in sold if people[b["booking_uuid"]] == who) for who in people.values()}
+    wanted = []
+    named = [b | {"travel_month": f"{b['travel_date']:%Y-%m}", "product_key": "|".join(b["slot"][:2])} for b in sold]
+    for (product, name, month), rows in grouped(named, "product_key", "product_name", "travel_month").items():
+        who = {people[b["booking_uuid"]] for b in rows} - {None}
+        back = {p for b in rows if (p := people[b["booking_uuid"]]) and first[p] < b["travel_date"]}
+        wanted.append(
+            {
+                "product_key": product,
+                "product_name": name,
+                "travel_month": month,
+                "bookings": len(rows),
+                "contacts": len(who),
+                "returning_contacts": len(back),
+                "bookings_without_contact": sum(people[b["booking_uuid"]] is None for b in rows),
+                "is_complete": all(knows(world.now, b["connection"], month) for b in rows),
+            }
+        )
+    of = "update core.bookings set contact_key = {} where booking_uuid = '{}'"
+    keys = dict(engine.query("select booking_uuid, contact_key from core.bookings").rows)
+    changed = {b["booking_uuid"]: f"'{keys[sold[0]['booking_uuid']]}'" for b in twice} | {
+        silent["booking_uuid"]: "null"
+    }
+    with planted(
+        engine,
+        "; ".join(of.format(key, uuid) for uuid, key in changed.items()),
+        "; ".join(of.format(f"'{keys[uuid]}'" if keys[uuid] else "null", uuid) for uuid in changed),
+    ):
+        found = engine.query("select * from marts.agg_returning")
+        same([dict(zip(found.columns, row, strict=True)) for row in found.rows], wanted)
+        asked = [n for n in wanted[0] if n != "product_key"]
+        same(answer(engine, 33, **ALL), [{n: row[n] for n in asked} for row in wanted])
+        shown = ("travel_month", "product_name", "contacts", "returning_contacts", "bookings_without_contact")
+        same(page(engine, "returning"), [{n: row[n] for n in shown} for row in wanted if row["contacts"]])
+    assert sum(row["returning_contacts"] for row in wanted) >= 2

@@ -38,7 +38,7 @@ def was_sold(b):
 def prices(rows):
     return {
         "bookings": len(rows),
-        "guests": total(rows, "pax"),
+        "guests": total(rows, "guests"),
         "retail_amount": total(rows, "retail"),
         "net_amount": total(rows, "net"),
         "without_net": sum(b["net"] is None for b in rows),
@@ -59,7 +59,7 @@ def lost_money(rows):
     gone = [b for b in rows if b["cancelled"]]
     return lost(rows) | {
         "cancelled_retail": total(gone, "retail") if gone else 0,
-        "cancelled_pax": total(gone, "pax"),
+        "cancelled_guests": total(gone, "guests"),
     }
 
 
@@ -121,7 +121,7 @@ def departures(world, first, last, below, product=None):
             "taken": d["taken"],
             "capacity": d["capacity"],
             "fill_rate": d["rate"],
-            "our_pax": people(ours.get((d["slot"],), [])),
+            "our_guests": people(ours.get((d["slot"],), [])),
         }
 
 

@@ -67,7 +67,7 @@ def by_type(truth, sold):
     for ticket in truth.tickets:
         if id(ticket["booking"]) in ids:
             tickets[ticket["unit_type"].capitalize()] += 1
-            guests[ticket["unit_type"].capitalize()] += ticket["pax"]
+            guests[ticket["unit_type"].capitalize()] += ticket["guests"]
     said = (f"{kind} {n}" + (f" ({guests[kind]} guests)" if guests[kind] != n else "") for kind, n in tickets.items())
     return ", ".join(sorted(said)) or None
 
@@ -104,8 +104,8 @@ def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world)
         assert (row["local_start_at"], row["travel_date"]) == (about["start"], about["travel_date"])
         assert (row["product_name"], row["option_name"]) == (about["product_name"], about["option_name"])
         assert row["bookings"] == len(sold) == len(same)
-        assert row["sold"] == (total(sold, "pax") or 0)
-        assert row["on_hold"] == (total(held, "pax") or 0)
+        assert row["sold"] == (total(sold, "guests") or 0)
+        assert row["on_hold"] == (total(held, "guests") or 0)
         assert row["is_known"] is (departure is not None)
         if departure:
             told_of = ("status", "vacancies", "capacity", "taken")
@@ -165,7 +165,7 @@ def test_a_booking_of_which_not_even_the_option_is_known_is_on_the_day_sheet_and
         there = rows(engine, "departure_bookings", key=row["slot_key"], day=row["travel_date"])
     assert sum(row["sold"] for row in found) == guests
     (sheet,) = (line for line in found if line["slot_key"] == row["slot_key"])
-    assert (sheet["bookings"], sheet["sold"]) == (1, chosen["pax"])
+    assert (sheet["bookings"], sheet["sold"]) == (1, chosen["guests"])
     assert [line["booking_uuid"] for line in there] == [chosen["booking_uuid"]]
     assert (sheet["product_name"] if unknown == "product_id" else sheet["option_name"]) is None
 
@@ -197,7 +197,7 @@ def test_a_hold_whose_time_is_over_is_on_hold_no_more(engine, world):
     undo = lapsed.format(one["raw"]["utc_expires_at"], one["booking_uuid"])
     with planted(engine, lapsed.format((NOW - DAY).isoformat(), one["booking_uuid"]), undo):
         after = sum(row["on_hold"] for row in rows(engine, "today", now=NOW))
-    assert before - after == one["pax"] > 0
+    assert before - after == one["guests"] > 0
     assert later > NOW
 
 
@@ -209,7 +209,7 @@ def test_who_has_not_bought_yet_is_on_hold_and_in_no_list_of_guests(engine, worl
     with planted(engine, status.format("PENDING"), status.format(one["status"])):
         found = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
     was, now = before[key_of(one)], found.pop(key_of(one))
-    assert (now["sold"], now["on_hold"]) == (was["sold"] - one["pax"], was["on_hold"] + one["pax"])
+    assert (now["sold"], now["on_hold"]) == (was["sold"] - one["guests"], was["on_hold"] + one["guests"])
     others = [b for b in truth.bookings if key_of(b) == key_of(one) and b["sold"] and b is not one]
     assert now["guests"] == by_type(truth, others) != was["guests"]
     assert now["extras"] == told(sum((extras_of(truth, b) for b in others), Counter())) != was["extras"]
@@ -223,7 +223,7 @@ def test_holds_that_lapse_soon_or_travel_soon_come_with_the_next_one_first(engin
     lapses = {b["booking_uuid"]: instant(b["raw"]["utc_expires_at"]) for b in world.now.bookings}
     was, lapses[chosen["booking_uuid"]] = lapses[chosen["booking_uuid"]], late
     wanted = sorted(
-        (lapses[b["booking_uuid"]], f"{b['connection']}|{b['booking_uuid']}", b["pax"])
+        (lapses[b["booking_uuid"]], f"{b['connection']}|{b['booking_uuid']}", b["guests"])
         for b in world.now.bookings
         if b["status"] == "ON_HOLD" and (at := lapses[b["booking_uuid"]]) > NOW
         and (at <= until or days_ahead(world.now, b["slot"][:2], b["travel_date"]) in (0, 1))
@@ -262,7 +262,7 @@ def test_a_hold_of_a_whole_day_is_late_when_the_day_is_over(engine, world):
 
 def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, world):
     before = {b["booking_uuid"]: b for b in world.before.bookings}
-    told_of = ("status", "travel_date", "retail", "net", "pax", "product_name", "option_name")
+    told_of = ("status", "travel_date", "retail", "net", "guests", "product_name", "option_name")
     wanted = {}
     for b in world.now.bookings:
         was = before.get(b["booking_uuid"])
@@ -282,7 +282,7 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
 
     assert {row["booking_key"]: (row["kind"], row["status_before"], row["status"]) for row in found} == wanted
     assert Counter(kind for kind, *_ in wanted.values()).keys() >= {"new", "changed", "cancelled"}
-    names = {"travel_date": "travel_date", "pax_count": "pax", "retail_amount": "retail", "net_amount": "net"}
+    names = {"travel_date": "travel_date", "pax_count": "guests", "retail_amount": "retail", "net_amount": "net"}
     names |= {name: name for name in ("product_name", "option_name", "currency")}
     for row in found:
         b, was = now[row["booking_key"]], before.get(row["booking_key"].partition("|")[2], {})
@@ -391,7 +391,7 @@ def test_a_booking_that_was_cancelled_since_is_so_though_it_is_read_for_the_firs
 def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
     wanted = {
         "|".join(d["slot"]): (
-            "sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"], d["utc_cutoff"] > NOW,
+            "sold out" if d["sold_out"] else "weak", d["taken"], d["our_guests"], d["utc_cutoff"] > NOW,
         )
         for d in world.now.departures
         if 0 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
@@ -400,7 +400,7 @@ def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
     }  # fmt: skip
     found = rows(engine, "today_ahead", now=NOW)
     assert {
-        row["slot_key"]: (row["state"], row["taken"], row["our_pax"], row["sold_until"] is None) for row in found
+        row["slot_key"]: (row["state"], row["taken"], row["our_guests"], row["sold_until"] is None) for row in found
     } == wanted
     assert {(state, on_sale) for state, _, _, on_sale in wanted.values()} >= {("weak", True), ("weak", False)}
     of_today = [d for d in world.now.departures if days_ahead(world.now, d["product"], d["travel_date"]) == 0]
@@ -456,7 +456,7 @@ def test_a_departure_has_all_its_bookings(engine, world):
         assert {
             row["booking_key"]: (row["status"], row["pax_count"], row["retail_amount"], row["is_sold"]) for row in found
         } == {
-            f"{b['connection']}|{b['booking_uuid']}": (b["status"], b["pax"], b["retail"], b["sold"])
+            f"{b['connection']}|{b['booking_uuid']}": (b["status"], b["guests"], b["retail"], b["sold"])
             for b in by_key[key,]
         }
         for row in found:
@@ -545,12 +545,12 @@ def test_a_booking_is_found_and_has_all_its_parts(engine, world, chosen):
     amounts = {f"{part}_amount": b[part] for part in ("original", "retail", "net", "tax")}
     same = {name: raw[name] for name in ("status", "supplier_reference", "reseller_reference")}
     moments = {f"utc_{n}_at": instant(raw[f"utc_{n}_at"]) for n in ("created", "confirmed", "expires", "cancelled")}
-    wanted = amounts | same | moments | {"local_start_at": b["start"], "slot_key": key_of(b), "pax_count": b["pax"]}
+    wanted = amounts | same | moments | {"local_start_at": b["start"], "slot_key": key_of(b), "pax_count": b["guests"]}
     assert {name: row[name] for name in wanted} == wanted
 
     tickets = {row["unit_item_uuid"]: row for row in rows(engine, "booking_tickets", **one)}
     assert {uuid: (t["unit_type"], t["pax_count"]) for uuid, t in tickets.items()} == {
-        t["raw"]["uuid"]: (t["unit_type"], t["pax"])
+        t["raw"]["uuid"]: (t["unit_type"], t["guests"])
         for t in world.now.tickets
         if (t["booking"]["connection"], t["booking"]["booking_uuid"]) == tuple(one.values())
     }

@@ -109,7 +109,7 @@ def share(part, whole):
 
 def people(bookings):
     """How many come with them, of those that say it: 0 with none, None where there are some and not one says it."""
-    return total(bookings, "pax") if bookings else 0
+    return total(bookings, "guests") if bookings else 0
 
 
 def _days_before(start, moment, venue):
@@ -182,7 +182,7 @@ class Truth:
                 **{part: money(raw[part], raw["precision"]) for part in ("original", "retail", "net")},
                 "tax": money(sum(tax["retail"] for tax in raw["taxes"]), raw["precision"]),
                 "supplier_name": channel.state["supplier"]["name"],
-                "pax": None if raw.get("nobody_counts") else sum(unit["pax_count"] for unit in units),
+                "guests": None if raw.get("nobody_counts") else sum(unit["pax_count"] for unit in units),
                 "slot": (*ids, raw["availability_id"]),
             }
             self.bookings.append(booking)
@@ -192,7 +192,7 @@ class Truth:
                     "raw": item,
                     "unit_type": unit["type"],
                     "unit_name": unit["title"]["en"],
-                    "pax": unit["pax_count"],
+                    "guests": unit["pax_count"],
                     **{
                         part: item["total"] and money(item["total"][part], raw["precision"])
                         for part in ("retail", "net")
@@ -234,7 +234,7 @@ class Truth:
                     "taken": raw["capacity"] - raw["vacancies"] if measured else None,
                     "rate": share(raw["capacity"] - raw["vacancies"], raw["capacity"]) if measured else None,
                     "our_bookings": len(ours),
-                    "our_pax": None if any(b["pax"] is None for b in ours) else sum(b["pax"] for b in ours),
+                    "our_guests": None if any(b["guests"] is None for b in ours) else sum(b["guests"] for b in ours),
                     "slot": ids,
                     "status": raw["status"],
                     "available": raw["available"],
@@ -315,7 +315,7 @@ class Truth:
                 "booking_status": t["booking"]["status"],
                 "is_sold": t["booking"]["sold"],
                 "is_cancelled": t["booking"]["cancelled"],
-                "pax_count": t["pax"],
+                "pax_count": t["guests"],
                 "currency": t["booking"]["currency"] if t["retail"] is not None else None,
                 "retail_amount": t["retail"],
                 "net_amount": t["net"],
@@ -340,7 +340,7 @@ class Truth:
                     "bookings": len(rows),
                     "sold": len(sold),
                     "cancelled": sum(b["cancelled"] for b in rows),
-                    "pax": total(sold, "pax"),
+                    "guests": total(sold, "guests"),
                     **{f"{part}_amount": total(sold, part) for part in ("original", "retail", "net", "tax")},
                     "margin_amount": total(with_net, "margin"),
                     "sold_without_net": len(sold) - len(with_net),
@@ -383,7 +383,7 @@ class Truth:
                 "sold": sum(b["sold"] for b in rows),
                 "cancelled": sum(b["cancelled"] for b in rows),
                 "guests": people([b for b in rows if b["sold"]]),
-                "sold_without_pax": sum(b["pax"] is None for b in rows if b["sold"]),
+                "sold_without_guests": sum(b["guests"] is None for b in rows if b["sold"]),
                 "is_complete": all(channel.knows(day) for channel in self.channels),
             }
             for day in days
@@ -400,7 +400,7 @@ class Truth:
                 "product_name": product,
                 "channel_name": channel,
                 "bookings": len(rows),
-                "guests": sum(b["pax"] for b in rows),
+                "guests": sum(b["guests"] for b in rows),
                 "retail_amount": total(rows, "retail"),
                 "net_amount": total(rows, "net"),
                 "without_net": sum(b["net"] is None for b in rows),
@@ -442,7 +442,7 @@ class Truth:
                 "taken": d["taken"],
                 "capacity": d["capacity"],
                 "fill_rate": d["rate"],
-                "our_pax": d["our_pax"],
+                "our_guests": d["our_guests"],
             }
             for d in self.departures
             if d["followed"] and first <= d["travel_date"] <= last and not d["sold_out"]
@@ -498,8 +498,8 @@ class Truth:
 
             row = {"product_name": product, "travel_month": month, "final_guests": guests(None)}
             row["is_complete"] = all(c.knows_month(month) for c in self.channels if (c.connection,) in channels)
-            row["bookings_without_pax"] = sum(
-                b["pax"] is None for b in rows if not b["cancelled"] or b["notice"] is not None
+            row["bookings_without_guests"] = sum(
+                b["guests"] is None for b in rows if not b["cancelled"] or b["notice"] is not None
             )
             for days in (30, 14, 7):
                 early = guests(days)
@@ -516,7 +516,7 @@ class Truth:
                 "departures": len(rows),
                 "sold_out_departures": sum(d["sold_out"] for d in rows),
                 "closed_departures": sum(d["closed"] for d in rows),
-                "our_pax": None if any(d["our_pax"] is None for d in rows) else total(rows, "our_pax"),
+                "our_guests": None if any(d["our_guests"] is None for d in rows) else total(rows, "our_guests"),
             }
             for (_, name, day), rows in self._days(first, last)
             if all(d["closed"] or d["sold_out"] for d in rows)
@@ -533,7 +533,7 @@ class Truth:
                     "sold": len(rows),
                     "redeemed": len(rows) - len(missed),
                     "not_redeemed": len(missed),
-                    "guests_not_redeemed": total(missed, "pax"),
+                    "guests_not_redeemed": total(missed, "guests"),
                     "no_show_rate": len(missed) / len(rows) if counted else None,
                 }
             )
@@ -553,7 +553,7 @@ class Truth:
                     "booking_uuid": b["booking_uuid"],
                     "channel_name": b["channel_name"],
                     "status": b["status"],
-                    "guests": b["pax"],
+                    "guests": b["guests"],
                     "tickets": ", ".join(f"{count} {name}" for name, count in sorted(names.items())),
                 }
             )
@@ -586,7 +586,7 @@ class Truth:
                 "start_hour": hour,
                 "currency": currency,
                 "bookings": len(same),
-                "guests": sum(b["pax"] for b in same),
+                "guests": sum(b["guests"] for b in same),
                 "retail_amount": total(same, "retail"),
             }
             for (day, hour, currency), same in grouped(rows, "day", "hour", "currency").items()
@@ -604,8 +604,8 @@ class Truth:
                 "product_name": product,
                 "unit_type": unit,
                 "tickets": len(same),
-                "guests": total(same, "pax"),
-                "tickets_without_pax": sum(t["pax"] is None for t in same),
+                "guests": total(same, "guests"),
+                "tickets_without_guests": sum(t["guests"] is None for t in same),
             }
             for (_, product, unit), same in grouped(rows, "seller", "product_name", "unit_type").items()
         ]
@@ -613,14 +613,14 @@ class Truth:
     def q18(self, first, last):
         answer = []
         for (channel,), rows in grouped(self.sold(first, last), "channel_name").items():
-            counted = [b["pax"] for b in rows if b["pax"] is not None]
+            counted = [b["guests"] for b in rows if b["guests"] is not None]
             answer.append(
                 {
                     "channel_name": channel,
                     "bookings": len(counted),
                     "guests": sum(counted) if counted else None,
                     "party_size": share(sum(counted), len(counted)),
-                    "bookings_without_pax": len(rows) - len(counted),
+                    "bookings_without_guests": len(rows) - len(counted),
                 }
             )
         return answer
@@ -633,7 +633,7 @@ class Truth:
                 "product_name": product,
                 "currency": currency,
                 "holds": len(rows),
-                "guests": total(rows, "pax"),
+                "guests": total(rows, "guests"),
                 "retail_amount": total(rows, "retail"),
                 "last_expired_at_utc": max(instant(b["raw"]["utc_expires_at"]) for b in rows),
             }
@@ -653,7 +653,7 @@ class Truth:
                 "capacity": d["capacity"],
                 "fill_rate": d["rate"],
                 "is_sold_out": d["sold_out"],
-                "our_pax": d["our_pax"],
+                "our_guests": d["our_guests"],
             }
             for d in self.departures
             if d["followed"] and d["utc_start"] > after and d["travel_date"] <= last
@@ -662,7 +662,7 @@ class Truth:
 
 
 TOLD = {
-    "status": "status", "local_date": "travel_date", "retail_amount": "retail", "net_amount": "net", "pax_count": "pax",
+    "status": "status", "local_date": "travel_date", "retail_amount": "retail", "net_amount": "net", "pax_count": "guests",
     "currency": "currency", "product_id": "product_name", "option_id": "option_name",
 }  # fmt: skip
 """What a version of a booking holds, and what it is called here."""

@@ -9,7 +9,7 @@ with counted as (
     count(*) as made,
     count(case when was_sold then 1 end) as bookings,
     count(case when is_sold then 1 end) as sold,
-    count(case when is_sold and pax_count is null then 1 end) as sold_without_pax,
+    count(case when is_sold and pax_count is null then 1 end) as sold_without_guests,
     count(case when status in ('ON_HOLD', 'PENDING') then 1 end) as still_open,
     count(case when was_sold and is_cancelled then 1 end) as cancelled,
     sum(case when is_sold then pax_count end) as guests
@@ -25,7 +25,7 @@ select
   coalesce(n.made, 0) as made,
   coalesce(n.bookings, 0) as bookings,
   coalesce(n.sold, 0) as sold,
-  coalesce(n.sold_without_pax, 0) as sold_without_pax,
+  coalesce(n.sold_without_guests, 0) as sold_without_guests,
   coalesce(n.still_open, 0) as still_open,
   coalesce(n.cancelled, 0) as cancelled,
   cast(case when n.sold > 0 then n.guests else 0 end as bigint) as guests,

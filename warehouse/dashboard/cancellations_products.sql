@@ -13,7 +13,7 @@ select
   cast(count(case when is_cancelled then 1 end) as double precision) / count(*) as cancellation_rate,
   coalesce(sum(case when is_cancelled then retail_amount end), case when count(case when is_cancelled then 1 end) = 0 then 0 end)
     as cancelled_retail,
-  cast(sum(case when is_cancelled then pax_count end) as bigint) as cancelled_pax
+  cast(sum(case when is_cancelled then pax_count end) as bigint) as cancelled_guests
 from marts.fct_bookings
 where was_sold and booking_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))

@@ -10,7 +10,7 @@ select
   channel_name,
   currency,
   bookings,
-  pax,
+  guests,
   retail_amount,
   net_amount,
   without_net,

@@ -7,7 +7,7 @@ select
   travel_month,
   currency,
   count(*) as bookings,
-  cast(sum(pax_count) as bigint) as pax,
+  cast(sum(pax_count) as bigint) as guests,
   sum(retail_amount) as retail_amount,
   sum(net_amount) as net_amount,
   count(*) - count(net_amount) as without_net,

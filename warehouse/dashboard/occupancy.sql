@@ -26,7 +26,7 @@ select
   o.fill_rate,
   o.sold_out_departures,
   o.closed_departures,
-  o.our_pax,
+  o.our_guests,
   o.is_covered
 from ranked r
 join marts.agg_occupancy_daily o on o.product_key = r.product_key

@@ -11,7 +11,7 @@ select
   cast(sum(taken) as double precision) / nullif(cast(sum(capacity) as double precision), 0) as fill_rate,
   cast(sum(sold_out_departures) as bigint) as sold_out_departures,
   cast(sum(closed_departures) as bigint) as closed_departures,
-  case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax
+  case when count(*) = count(our_guests) then cast(sum(our_guests) as bigint) end as our_guests
 from marts.agg_occupancy_daily
 where is_followed and travel_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))

@@ -28,7 +28,7 @@ found as (
     d.taken,
     d.capacity,
     d.fill_rate,
-    d.our_pax
+    d.our_guests
   from marts.fct_departures d
   cross join verified
   where d.is_followed

@@ -17,7 +17,7 @@ select
   count(case
     when fill_rate < 0.2 and not (sold_out_departures > 0 and sold_out_departures + closed_departures = departures) then 1
   end) as weak_days,
-  case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
+  case when count(*) = count(our_guests) then cast(sum(our_guests) as bigint) end as our_guests,
   min(case when is_covered then 1 else 0 end) = 1 as is_covered
 from marts.agg_occupancy_daily
 where is_followed and travel_date between cast($first as date) and cast($last as date)

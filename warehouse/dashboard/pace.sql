@@ -13,18 +13,18 @@ select
   case when cast($by as text) = 'channel' then channel_name end as channel_name,
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
-  case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
-  case when count(*) = count(pax - pax_1_day_ago) then cast(sum(pax - pax_1_day_ago) as bigint) end as last_day,
-  case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as last_week,
-  case when count(*) = count(pax - pax_30_days_ago) then cast(sum(pax - pax_30_days_ago) as bigint) end as last_30_days,
-  case when count(*) = count(pax_7_days_ago - pax_35_days_ago)
-    then cast(sum(pax_7_days_ago - pax_35_days_ago) as double precision) / 4 end as usual_week,
-  case when count(*) = count(last_year_pax) then cast(sum(last_year_pax) as bigint) end as last_year,
-  case when count(*) = count(last_year_pax - last_year_pax_7_days_before)
-    then cast(sum(last_year_pax - last_year_pax_7_days_before) as bigint) end as last_year_week,
-  case when count(*) = count(last_year_pax - last_year_pax_30_days_before)
-    then cast(sum(last_year_pax - last_year_pax_30_days_before) as bigint) end as last_year_30_days,
-  case when count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end as last_year_final,
+  case when count(*) = count(guests) then cast(sum(guests) as bigint) end as guests,
+  case when count(*) = count(guests - guests_1_day_ago) then cast(sum(guests - guests_1_day_ago) as bigint) end as last_day,
+  case when count(*) = count(guests - guests_7_days_ago) then cast(sum(guests - guests_7_days_ago) as bigint) end as last_week,
+  case when count(*) = count(guests - guests_30_days_ago) then cast(sum(guests - guests_30_days_ago) as bigint) end as last_30_days,
+  case when count(*) = count(guests_7_days_ago - guests_35_days_ago)
+    then cast(sum(guests_7_days_ago - guests_35_days_ago) as double precision) / 4 end as usual_week,
+  case when count(*) = count(last_year_guests) then cast(sum(last_year_guests) as bigint) end as last_year,
+  case when count(*) = count(last_year_guests - last_year_guests_7_days_before)
+    then cast(sum(last_year_guests - last_year_guests_7_days_before) as bigint) end as last_year_week,
+  case when count(*) = count(last_year_guests - last_year_guests_30_days_before)
+    then cast(sum(last_year_guests - last_year_guests_30_days_before) as bigint) end as last_year_30_days,
+  case when count(*) = count(last_year_final_guests) then cast(sum(last_year_final_guests) as bigint) end as last_year_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
 from marts.agg_pickup
@@ -32,4 +32,4 @@ where travel_month between substr(cast(cast($first as date) as text), 1, 7) and 
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
 group by 1, 2, 3, 4, 5
-order by 1, sum(pax) desc nulls last, 3, 2, 5, 4
+order by 1, sum(guests) desc nulls last, 3, 2, 5, 4

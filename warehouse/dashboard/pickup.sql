@@ -7,10 +7,10 @@
 select
   travel_month,
   days_out,
-  cast(sum(pax_on_books) as bigint) as pax_on_books,
-  cast(sum(cancelled_since_pax) as bigint) as cancelled_since_pax,
-  cast(sum(final_pax) as bigint) as final_pax,
-  cast(sum(bookings_without_pax) as bigint) as bookings_without_pax,
+  cast(sum(guests_on_books) as bigint) as guests_on_books,
+  cast(sum(cancelled_since_guests) as bigint) as cancelled_since_guests,
+  cast(sum(final_guests) as bigint) as final_guests,
+  cast(sum(bookings_without_guests) as bigint) as bookings_without_guests,
   min(case when is_final then 1 else 0 end) = 1 as is_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete
 from marts.agg_pickup_curve

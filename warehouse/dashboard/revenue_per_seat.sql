@@ -9,7 +9,7 @@ select
   product_key,
   product_name,
   currency,
-  pax,
+  guests,
   guest_amount,
   seats_offered,
   seat_amount,

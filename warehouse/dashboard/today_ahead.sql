@@ -15,7 +15,7 @@ select
   d.taken,
   d.capacity,
   d.fill_rate,
-  d.our_pax
+  d.our_guests
 from marts.fct_departures d
 where d.is_followed
   and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 9

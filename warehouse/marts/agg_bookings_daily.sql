@@ -8,8 +8,8 @@
 -- column: bookings: All bookings made, whatever became of them.
 -- column: sold: Those CONFIRMED, REDEEMED or NOSHOW.
 -- column: cancelled: Those CANCELLED.
--- column: pax: People in the sold ones, where known.
--- column: sold_without_pax: Sold ones of which nothing says how many people they admit.
+-- column: guests: Guests in the sold ones, where known.
+-- column: sold_without_guests: Sold ones of which nothing says how many guests they admit.
 -- column: original_amount: Original price of the sold ones.
 -- column: retail_amount: Retail price of the sold ones.
 -- column: net_amount: Net price of the sold ones, where known.
@@ -28,8 +28,8 @@ select
   count(*) as bookings,
   count(*) filter (where b.is_sold) as sold,
   count(*) filter (where b.is_cancelled) as cancelled,
-  cast(sum(b.pax_count) filter (where b.is_sold) as bigint) as pax,
-  count(*) filter (where b.is_sold and b.pax_count is null) as sold_without_pax,
+  cast(sum(b.pax_count) filter (where b.is_sold) as bigint) as guests,
+  count(*) filter (where b.is_sold and b.pax_count is null) as sold_without_guests,
   sum(b.original_amount) filter (where b.is_sold) as original_amount,
   sum(b.retail_amount) filter (where b.is_sold) as retail_amount,
   sum(b.net_amount) filter (where b.is_sold) as net_amount,

@@ -5,7 +5,7 @@
 -- column: month_end: Last day of the month, in the business time zone.
 -- column: is_over: Whether the month is over; else what is on the books now for travel after it.
 -- column: bookings: Bookings deferred at that day.
--- column: pax: Guests in them; null where none of them says how many.
+-- column: guests: Guests in them; null where none of them says how many.
 -- column: retail_amount: Their retail price; null where none of them has one.
 -- column: net_amount: Their net price, where known.
 -- column: without_retail: Those without a retail price, which retail_amount leaves out.
@@ -30,7 +30,7 @@ spans as (
     count(*) as bookings,
     count(retail_amount) as with_retail,
     count(net_amount) as with_net,
-    sum(pax_count) as pax,
+    sum(pax_count) as guests,
     sum(retail_amount) as retail_amount,
     sum(net_amount) as net_amount
   from marts.fct_bookings
@@ -88,7 +88,7 @@ deferred as (
     m.bookings_to as known_to,
     s.currency,
     sum(s.bookings) as bookings,
-    sum(s.pax) as pax,
+    sum(s.guests) as guests,
     sum(s.retail_amount) as retail_amount,
     sum(s.net_amount) as net_amount,
     sum(s.bookings - s.with_retail) as without_retail,
@@ -104,7 +104,7 @@ select
   d.currency,
   d.is_over,
   cast(d.bookings as bigint) as bookings,
-  cast(d.pax as bigint) as pax,
+  cast(d.guests as bigint) as guests,
   cast(d.retail_amount as numeric(38, 4)) as retail_amount,
   cast(d.net_amount as numeric(38, 4)) as net_amount,
   cast(d.without_retail as bigint) as without_retail,

@@ -16,7 +16,7 @@
 -- column: sold_out_departures: Departures that are SOLD_OUT.
 -- column: closed_departures: Departures that are CLOSED.
 -- column: our_bookings: Sold bookings that our tokens can see, each once.
--- column: our_pax: People in them; null where one of them does not say how many.
+-- column: our_guests: Guests in them; null where one of them does not say how many.
 -- column: verified_at_utc: When the option verified longest ago was verified.
 -- column: is_covered: Whether every option that is offered was answered completely through each connection that offers it, and the last answers spoke for this day.
 -- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
@@ -35,7 +35,7 @@ with days as (
     count(*) filter (where is_sold_out) as sold_out_departures,
     count(*) filter (where is_closed) as closed_departures,
     cast(sum(our_bookings) as bigint) as our_bookings,
-    case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
+    case when count(*) = count(our_guests) then cast(sum(our_guests) as bigint) end as our_guests,
     min(verified_at_utc) as verified_at_utc,
     min(case when is_covered then 1 else 0 end) = 1 as is_covered,
     min(case when is_followed then 1 else 0 end) = 1 as is_followed
@@ -70,7 +70,7 @@ select
   d.sold_out_departures,
   d.closed_departures,
   d.our_bookings,
-  d.our_pax,
+  d.our_guests,
   d.verified_at_utc,
   -- An option that never answered has no departure that could say so.
   d.is_covered and coalesce(k.is_complete, false) as is_covered,

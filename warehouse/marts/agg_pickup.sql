@@ -7,24 +7,24 @@
 -- column: travel_month: YYYY-MM.
 -- column: as_of_date: The day by whose end everything is counted: the one before the supplier's last verified day, because that one is not over.
 -- column: bookings: On the books by the end of as_of_date.
--- column: pax: Guests on the books by then; null where none of the bookings says how many, as in all columns of guests.
+-- column: guests: Guests on the books by then; null where none of the bookings says how many, as in all columns of guests.
 -- column: retail_amount: Retail amount on the books by then; null where none of the bookings has one, as in all columns of amounts.
--- column: bookings_without_pax: Bookings that count here, this year or last, and do not say how many people they admit: the guests leave them out.
--- column: pax_1_day_ago: Guests on the books one day before as_of_date: pax minus it is the pick-up of the last day.
--- column: pax_7_days_ago: Guests on the books seven days before.
--- column: pax_30_days_ago: Guests on the books thirty days before.
--- column: pax_35_days_ago: Guests on the books thirty-five days before: pax_7_days_ago minus it, divided by four, is a usual week.
+-- column: bookings_without_guests: Bookings that count here, this year or last, and do not say how many guests they admit: the guests leave them out.
+-- column: guests_1_day_ago: Guests on the books one day before as_of_date: guests minus it is the pick-up of the last day.
+-- column: guests_7_days_ago: Guests on the books seven days before.
+-- column: guests_30_days_ago: Guests on the books thirty days before.
+-- column: guests_35_days_ago: Guests on the books thirty-five days before: guests_7_days_ago minus it, divided by four, is a usual week.
 -- column: amount_1_day_ago: Retail amount on the books one day before.
 -- column: amount_7_days_ago: Retail amount on the books seven days before.
 -- column: amount_30_days_ago: Retail amount on the books thirty days before.
 -- column: amount_35_days_ago: Retail amount on the books thirty-five days before.
--- column: last_year_pax: Guests that the month a year earlier had on the books a year before as_of_date.
--- column: last_year_pax_7_days_before: Guests that it had seven days before that: last_year_pax minus it is the same week's pick-up.
--- column: last_year_pax_30_days_before: Guests that it had thirty days before that.
+-- column: last_year_guests: Guests that the month a year earlier had on the books a year before as_of_date.
+-- column: last_year_guests_7_days_before: Guests that it had seven days before that: last_year_guests minus it is the same week's pick-up.
+-- column: last_year_guests_30_days_before: Guests that it had thirty days before that.
 -- column: last_year_amount: Retail amount that it had then.
 -- column: last_year_amount_7_days_before: Retail amount that it had seven days before that.
 -- column: last_year_amount_30_days_before: Retail amount that it had thirty days before that.
--- column: last_year_final_pax: Guests that it has in the end, by as_of_date.
+-- column: last_year_final_guests: Guests that it has in the end, by as_of_date.
 -- column: last_year_final_amount: Retail amount that it has in the end, by as_of_date.
 -- column: is_complete: Whether all bookings of the month are known, as booking_months says.
 -- column: is_last_year_complete: Whether all bookings of the month a year earlier are known; false where they were never asked for.
@@ -85,24 +85,24 @@ months as (
     currency,
     as_of_date,
     count(*) filter (where is_now) as bookings,
-    count(*) filter (where (is_now or was_last_year or is_last_year) and pax_count is null) as bookings_without_pax,
+    count(*) filter (where (is_now or was_last_year or is_last_year) and pax_count is null) as bookings_without_guests,
     -- 0 where there is no booking, null where there are and none of them says it.
-    case when count(*) filter (where is_now) = 0 then 0 else sum(pax_count) filter (where is_now) end as pax,
+    case when count(*) filter (where is_now) = 0 then 0 else sum(pax_count) filter (where is_now) end as guests,
     case when count(*) filter (where is_now) = 0 then 0 else sum(retail_amount) filter (where is_now) end as retail_amount,
-    case when count(*) filter (where was_1) = 0 then 0 else sum(pax_count) filter (where was_1) end as pax_1_day_ago,
-    case when count(*) filter (where was_7) = 0 then 0 else sum(pax_count) filter (where was_7) end as pax_7_days_ago,
-    case when count(*) filter (where was_30) = 0 then 0 else sum(pax_count) filter (where was_30) end as pax_30_days_ago,
-    case when count(*) filter (where was_35) = 0 then 0 else sum(pax_count) filter (where was_35) end as pax_35_days_ago,
+    case when count(*) filter (where was_1) = 0 then 0 else sum(pax_count) filter (where was_1) end as guests_1_day_ago,
+    case when count(*) filter (where was_7) = 0 then 0 else sum(pax_count) filter (where was_7) end as guests_7_days_ago,
+    case when count(*) filter (where was_30) = 0 then 0 else sum(pax_count) filter (where was_30) end as guests_30_days_ago,
+    case when count(*) filter (where was_35) = 0 then 0 else sum(pax_count) filter (where was_35) end as guests_35_days_ago,
     case when count(*) filter (where was_1) = 0 then 0 else sum(retail_amount) filter (where was_1) end as amount_1_day_ago,
     case when count(*) filter (where was_7) = 0 then 0 else sum(retail_amount) filter (where was_7) end as amount_7_days_ago,
     case when count(*) filter (where was_30) = 0 then 0 else sum(retail_amount) filter (where was_30) end as amount_30_days_ago,
     case when count(*) filter (where was_35) = 0 then 0 else sum(retail_amount) filter (where was_35) end as amount_35_days_ago,
     case when count(*) filter (where was_last_year) = 0 then 0
-      else sum(pax_count) filter (where was_last_year) end as last_year_pax,
+      else sum(pax_count) filter (where was_last_year) end as last_year_guests,
     case when count(*) filter (where was_last_year_7) = 0 then 0
-      else sum(pax_count) filter (where was_last_year_7) end as last_year_pax_7_days_before,
+      else sum(pax_count) filter (where was_last_year_7) end as last_year_guests_7_days_before,
     case when count(*) filter (where was_last_year_30) = 0 then 0
-      else sum(pax_count) filter (where was_last_year_30) end as last_year_pax_30_days_before,
+      else sum(pax_count) filter (where was_last_year_30) end as last_year_guests_30_days_before,
     case when count(*) filter (where was_last_year) = 0 then 0
       else sum(retail_amount) filter (where was_last_year) end as last_year_amount,
     case when count(*) filter (where was_last_year_7) = 0 then 0
@@ -110,7 +110,7 @@ months as (
     case when count(*) filter (where was_last_year_30) = 0 then 0
       else sum(retail_amount) filter (where was_last_year_30) end as last_year_amount_30_days_before,
     case when count(*) filter (where is_last_year) = 0 then 0
-      else sum(pax_count) filter (where is_last_year) end as last_year_final_pax,
+      else sum(pax_count) filter (where is_last_year) end as last_year_final_guests,
     case when count(*) filter (where is_last_year) = 0 then 0
       else sum(retail_amount) filter (where is_last_year) end as last_year_final_amount
   from counted
@@ -125,24 +125,24 @@ select
   m.currency,
   m.as_of_date,
   m.bookings,
-  m.bookings_without_pax,
-  cast(m.pax as bigint) as pax,
+  m.bookings_without_guests,
+  cast(m.guests as bigint) as guests,
   cast(m.retail_amount as numeric(38, 4)) as retail_amount,
-  cast(m.pax_1_day_ago as bigint) as pax_1_day_ago,
-  cast(m.pax_7_days_ago as bigint) as pax_7_days_ago,
-  cast(m.pax_30_days_ago as bigint) as pax_30_days_ago,
-  cast(m.pax_35_days_ago as bigint) as pax_35_days_ago,
+  cast(m.guests_1_day_ago as bigint) as guests_1_day_ago,
+  cast(m.guests_7_days_ago as bigint) as guests_7_days_ago,
+  cast(m.guests_30_days_ago as bigint) as guests_30_days_ago,
+  cast(m.guests_35_days_ago as bigint) as guests_35_days_ago,
   cast(m.amount_1_day_ago as numeric(38, 4)) as amount_1_day_ago,
   cast(m.amount_7_days_ago as numeric(38, 4)) as amount_7_days_ago,
   cast(m.amount_30_days_ago as numeric(38, 4)) as amount_30_days_ago,
   cast(m.amount_35_days_ago as numeric(38, 4)) as amount_35_days_ago,
-  cast(m.last_year_pax as bigint) as last_year_pax,
-  cast(m.last_year_pax_7_days_before as bigint) as last_year_pax_7_days_before,
-  cast(m.last_year_pax_30_days_before as bigint) as last_year_pax_30_days_before,
+  cast(m.last_year_guests as bigint) as last_year_guests,
+  cast(m.last_year_guests_7_days_before as bigint) as last_year_guests_7_days_before,
+  cast(m.last_year_guests_30_days_before as bigint) as last_year_guests_30_days_before,
   cast(m.last_year_amount as numeric(38, 4)) as last_year_amount,
   cast(m.last_year_amount_7_days_before as numeric(38, 4)) as last_year_amount_7_days_before,
   cast(m.last_year_amount_30_days_before as numeric(38, 4)) as last_year_amount_30_days_before,
-  cast(m.last_year_final_pax as bigint) as last_year_final_pax,
+  cast(m.last_year_final_guests as bigint) as last_year_final_guests,
   cast(m.last_year_final_amount as numeric(38, 4)) as last_year_final_amount,
   coalesce(v.is_complete, false) as is_complete,
   coalesce(ly.is_complete, false) as is_last_year_complete

@@ -5,10 +5,10 @@
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: YYYY-MM.
 -- column: days_out: Days before travel at the venue: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
--- column: pax_on_books: Guests of the month who had booked by then and have not cancelled; null where of none of the bookings anything says how many.
--- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
--- column: final_pax: All guests of the month on the books now; null likewise.
--- column: bookings_without_pax: Bookings of the month, sold or cancelled at a known time, of which nothing says how many people they admit: the guests leave them out.
+-- column: guests_on_books: Guests of the month who had booked by then and have not cancelled; null where of none of the bookings anything says how many.
+-- column: cancelled_since_guests: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
+-- column: final_guests: All guests of the month on the books now; null likewise.
+-- column: bookings_without_guests: Bookings of the month, sold or cancelled at a known time, of which nothing says how many guests they admit: the guests leave them out.
 -- column: is_final: Whether the month is over by what any connection of the supplier was told last; false where lists are by day of booking, because whoever booked before they begin is missing for good.
 -- column: verified_at_utc: When the month's bookings were last read; null where they never were.
 -- column: is_complete: Whether all bookings of the month are known; booking_months says by which rule.
@@ -22,8 +22,8 @@ with guests as (
     is_cancelled,
     case when is_cancelled then notice_days end as cancelled_days_out,
     count(*) as bookings,
-    count(pax_count) as with_pax,
-    sum(pax_count) as pax
+    count(pax_count) as with_guests,
+    sum(pax_count) as guests
   from marts.fct_bookings
   where was_sold and travel_date is not null
   group by 1, 2, 3, 4, 5, 6, 7
@@ -39,14 +39,14 @@ curve as (
     g.product_name,
     g.travel_month,
     d.days_out,
-    sum(g.pax) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as pax_on_books,
+    sum(g.guests) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as guests_on_books,
     sum(g.bookings) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as on_books,
-    sum(g.pax) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since_pax,
+    sum(g.guests) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since_guests,
     sum(g.bookings) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since,
-    sum(g.pax) filter (where not g.is_cancelled) as final_pax,
+    sum(g.guests) filter (where not g.is_cancelled) as final_guests,
     sum(g.bookings) filter (where not g.is_cancelled) as final_bookings,
-    sum(g.bookings - g.with_pax) filter (where not g.is_cancelled or g.cancelled_days_out is not null)
-      as bookings_without_pax
+    sum(g.bookings - g.with_guests) filter (where not g.is_cancelled or g.cancelled_days_out is not null)
+      as bookings_without_guests
   from guests g
   cross join (values (0), (1), (3), (7), (14), (21), (30), (45), (60), (90), (120), (180)) as d(days_out)
   group by g.connection_id, g.product_key, g.product_name, g.travel_month, d.days_out
@@ -58,10 +58,10 @@ select
   m.travel_month,
   m.days_out,
   -- 0 where there is no booking, null where there are and none of them says how many.
-  cast(case when m.on_books > 0 then m.pax_on_books else 0 end as bigint) as pax_on_books,
-  cast(case when m.cancelled_since > 0 then m.cancelled_since_pax else 0 end as bigint) as cancelled_since_pax,
-  cast(case when m.final_bookings > 0 then m.final_pax else 0 end as bigint) as final_pax,
-  cast(coalesce(m.bookings_without_pax, 0) as bigint) as bookings_without_pax,
+  cast(case when m.on_books > 0 then m.guests_on_books else 0 end as bigint) as guests_on_books,
+  cast(case when m.cancelled_since > 0 then m.cancelled_since_guests else 0 end as bigint) as cancelled_since_guests,
+  cast(case when m.final_bookings > 0 then m.final_guests else 0 end as bigint) as final_guests,
+  cast(coalesce(m.bookings_without_guests, 0) as bigint) as bookings_without_guests,
   coalesce(c.this_month > m.travel_month and c.bookings_from is not null, false) as is_final,
   v.verified_at_utc,
   coalesce(v.is_complete, false) as is_complete

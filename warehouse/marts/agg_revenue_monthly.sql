@@ -5,11 +5,11 @@
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: YYYY-MM.
 -- column: bookings: Sold bookings that travel in the month.
--- column: pax: Guests in them; null where none of them says how many.
--- column: bookings_without_pax: Those that do not say how many people they admit.
+-- column: guests: Guests in them; null where none of them says how many.
+-- column: bookings_without_guests: Those that do not say how many guests they admit.
 -- column: retail_amount: Their retail price.
--- column: guest_amount: Retail price of those that say how many people they admit: guest_amount / pax is the revenue per guest.
--- column: amount_per_guest: guest_amount / pax, a rounded share; exact are the two it is made of.
+-- column: guest_amount: Retail price of those that say how many guests they admit: guest_amount / guests is the revenue per guest.
+-- column: amount_per_guest: guest_amount / guests, a rounded share; exact are the two it is made of.
 -- column: seats_offered: Places of the month's departures of known capacity that were not closed, whoever sold them; equal in each currency. Null where no departure's capacity is known.
 -- column: seat_amount: Retail price of the bookings on such departures: seat_amount / seats_offered is the revenue per seat offered.
 -- column: amount_per_seat: seat_amount / seats_offered, likewise.
@@ -51,8 +51,8 @@ sold as (
     travel_month,
     currency,
     count(*) as bookings,
-    cast(sum(pax_count) as bigint) as pax,
-    count(*) - count(pax_count) as bookings_without_pax,
+    cast(sum(pax_count) as bigint) as guests,
+    count(*) - count(pax_count) as bookings_without_guests,
     sum(retail_amount) as retail_amount,
     sum(case when pax_count is not null then retail_amount end) as guest_amount,
     sum(case when is_on_seats then retail_amount end) as seat_amount,
@@ -75,11 +75,11 @@ select
   s.travel_month,
   s.currency,
   s.bookings,
-  s.pax,
-  s.bookings_without_pax,
+  s.guests,
+  s.bookings_without_guests,
   s.retail_amount,
   s.guest_amount,
-  cast(s.guest_amount as double precision) / nullif(cast(s.pax as double precision), 0) as amount_per_guest,
+  cast(s.guest_amount as double precision) / nullif(cast(s.guests as double precision), 0) as amount_per_guest,
   o.capacity as seats_offered,
   case when o.capacity is not null then coalesce(s.seat_amount, 0) end as seat_amount,
   cast(coalesce(s.seat_amount, 0) as double precision) / nullif(cast(o.capacity as double precision), 0) as amount_per_seat,

@@ -4,21 +4,21 @@
 -- column: period: The month of travel, YYYY-MM.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: bookings: Sold bookings when it was closed.
--- column: pax: People in them.
+-- column: guests: Guests in them.
 -- column: retail_amount: Their retail price then; null where none of them had one.
 -- column: net_amount: Their net price then; null likewise.
 -- column: adjustments: Bookings that changed since.
 -- column: bookings_adjustment: Bookings more or fewer now.
 -- column: retail_adjustment: What that changes in the retail amount.
 -- column: net_adjustment: What that changes in the net amount.
--- column: pax_adjustment: What that changes in the number of people.
+-- column: guests_adjustment: What that changes in the number of guests.
 -- column: bookings_now: Sold bookings now.
 -- column: retail_now: Their retail price now.
 -- column: net_now: Their net price now.
 with closed as (
   select
     period, connection_id, currency, coalesce(currency, '') as money, count(*) as bookings,
-    cast(sum(pax_count) as bigint) as pax, sum(retail_amount) as retail_amount, sum(net_amount) as net_amount
+    cast(sum(pax_count) as bigint) as guests, sum(retail_amount) as retail_amount, sum(net_amount) as net_amount
   from ops.closed_bookings
   group by period, connection_id, currency
 ),
@@ -26,7 +26,7 @@ adjusted as (
   select
     period, connection_id, currency, coalesce(currency, '') as money, count(*) as adjustments,
     cast(sum(bookings) as bigint) as bookings, sum(retail_adjustment) as retail, sum(net_adjustment) as net,
-    cast(sum(pax_adjustment) as bigint) as pax
+    cast(sum(guests_adjustment) as bigint) as guests
   from marts.period_adjustments
   group by period, connection_id, currency
 ),
@@ -36,14 +36,14 @@ figures as (
     coalesce(c.connection_id, a.connection_id) as connection_id,
     coalesce(c.currency, a.currency) as currency,
     coalesce(c.bookings, 0) as bookings,
-    coalesce(c.pax, 0) as pax,
+    coalesce(c.guests, 0) as guests,
     c.retail_amount,
     c.net_amount,
     coalesce(a.adjustments, 0) as adjustments,
     coalesce(a.bookings, 0) as bookings_adjustment,
     a.retail as retail_adjustment,
     a.net as net_adjustment,
-    coalesce(a.pax, 0) as pax_adjustment
+    coalesce(a.guests, 0) as guests_adjustment
   from closed c
   full join adjusted a on a.period = c.period and a.connection_id = c.connection_id and a.money = c.money
 )
@@ -56,14 +56,14 @@ select
   p.was_complete,
   p.digest,
   f.bookings,
-  f.pax,
+  f.guests,
   f.retail_amount,
   f.net_amount,
   f.adjustments,
   f.bookings_adjustment,
   f.retail_adjustment,
   f.net_adjustment,
-  f.pax_adjustment,
+  f.guests_adjustment,
   f.bookings + f.bookings_adjustment as bookings_now,
   coalesce(f.retail_amount + f.retail_adjustment, f.retail_amount, f.retail_adjustment) as retail_now,
   coalesce(f.net_amount + f.net_adjustment, f.net_amount, f.net_adjustment) as net_now

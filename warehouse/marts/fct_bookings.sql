@@ -27,7 +27,7 @@
 -- column: utc_start_at: Start of travel as an instant.
 -- column: time_zone: IANA time zone of the venue: the booking's own, else its product's.
 -- column: margin_amount: Retail minus net, exact.
--- column: pax_count: People in it; null where no unit says how many it admits.
+-- column: pax_count: Guests in it; null where no unit says how many it admits.
 -- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
 -- column: is_covered: Whether that answer was stored completely and spoke for it; false where only its last change is known. An open-dated booking has that of the last list that showed it, or of its own answer.
@@ -49,7 +49,7 @@ with landed as (
   where not b.is_deleted and not b.is_test
 ),
 looked_up as (
-  -- Services that leave the unit out of a booking's tickets: the product says how many people a unit admits.
+  -- Services that leave the unit out of a booking's tickets: the product says how many guests a unit admits.
   select
     i.connection_id,
     i.booking_uuid,

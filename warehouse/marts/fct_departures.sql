@@ -1,6 +1,6 @@
 -- name: fct_departures
 -- grain: One departure, or one open day, of one option.
--- description: Capacity and what is left of it, once for all connections of a supplier. `taken` counts everyone's sales, `our_pax` what our tokens can see; unknown capacity is null, never 0. Past departures are as they were last seen.
+-- description: Capacity and what is left of it, once for all connections of a supplier. `taken` counts everyone's sales, `our_guests` what our tokens can see; unknown capacity is null, never 0. Past departures are as they were last seen.
 -- column: departure_key: One column to join departures on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
@@ -14,7 +14,7 @@
 -- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places, no places at all or more than a billion, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
 -- column: our_bookings: Sold bookings that our tokens can see, each once; test bookings left out.
--- column: our_pax: People in them; null where one of them does not say how many.
+-- column: our_guests: Guests in them; null where one of them does not say how many.
 -- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
 -- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
@@ -64,7 +64,7 @@ ours as (
     option_id,
     availability_id,
     count(*) as bookings,
-    case when count(*) = count(pax_count) then cast(sum(pax_count) as bigint) end as pax,
+    case when count(*) = count(pax_count) then cast(sum(pax_count) as bigint) end as guests,
     case when min(currency) = max(currency) and count(*) = count(currency) then min(currency) end as currency,
     case when min(currency) = max(currency) and count(*) = count(currency) then sum(retail_amount) end as retail_amount
   from booked
@@ -114,7 +114,7 @@ select
   a.taken,
   case when a.capacity > 0 then cast(a.taken as double precision) / a.capacity end as fill_rate,
   coalesce(ours.bookings, 0) as our_bookings,
-  case when ours.bookings is null then 0 else ours.pax end as our_pax,
+  case when ours.bookings is null then 0 else ours.guests end as our_guests,
   ours.retail_amount as our_sold_amount,
   ours.currency as our_currency,
   coalesce(a.is_sold_out, false) as is_sold_out,

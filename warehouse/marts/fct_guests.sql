@@ -21,7 +21,7 @@
 -- column: travel_month: YYYY-MM of it.
 -- column: lead_days: Days from booking to travel, both at the venue.
 -- column: local_start_at: Start of travel, wall clock at the venue.
--- column: pax_count: People it admits; null where neither ticket nor unit says.
+-- column: pax_count: Guests it admits; null where neither ticket nor unit says.
 -- column: margin_amount: Retail minus net, exact; null where the price is per booking.
 -- column: verified_at_utc: When an answer last showed its booking as it is here.
 select

@@ -13,7 +13,7 @@
 -- column: net_before: Its net price when the month was closed.
 -- column: net_now: Its net price now.
 -- column: net_adjustment: What it changes in the month's net amount.
--- column: pax_adjustment: What it changes in the month's number of people.
+-- column: guests_adjustment: What it changes in the month's number of guests.
 with closed as (
   select
     c.*, p.closed_at_utc, c.connection_id || '|' || c.booking_uuid as booking_key, coalesce(c.currency, '') as money
@@ -42,8 +42,8 @@ compared as (
     s.retail_amount as retail_now,
     c.net_amount as net_before,
     s.net_amount as net_now,
-    c.pax_count as pax_before,
-    s.pax_count as pax_now
+    c.pax_count as guests_before,
+    s.pax_count as guests_now
   from closed c
   full join sold s on s.period = c.period and s.booking_key = c.booking_key and s.money = c.money
 ),
@@ -51,7 +51,7 @@ changed as (
   select *
   from compared
   where not was_there or not is_there or retail_before is distinct from retail_now
-    or net_before is distinct from net_now or pax_before is distinct from pax_now
+    or net_before is distinct from net_now or guests_before is distinct from guests_now
 ),
 versions as (
   select
@@ -102,7 +102,7 @@ select
   a.net_now,
   case when coalesce(a.net_now, a.net_before) is not null
     then coalesce(a.net_now, 0) - coalesce(a.net_before, 0) end as net_adjustment,
-  coalesce(a.pax_now, 0) - coalesce(a.pax_before, 0) as pax_adjustment
+  coalesce(a.guests_now, 0) - coalesce(a.guests_before, 0) as guests_adjustment
 from changed a
 left join core.bookings b on b.connection_id = a.connection_id and b.booking_uuid = a.booking_uuid
 left join marts.supplier_connections ch on ch.connection_id = a.connection_id

@@ -1,6 +1,6 @@
 -- name: 01_bookings_per_day
 -- question: How many bookings were made each day, and for how many guests?
--- description: One row for every day, by when bookings were made (not when they travel), in the business time zone; sold_without_pax counts sold bookings that do not say how many people.
+-- description: One row for every day, by when bookings were made (not when they travel), in the business time zone; sold_without_guests counts sold bookings that do not say how many guests.
 -- parameter: first: date: today-30d: First booking date.
 -- parameter: last: date: today: Last booking date.
 with active as (
@@ -20,8 +20,8 @@ select
   cast(coalesce(sum(a.bookings), 0) as bigint) as bookings,
   cast(coalesce(sum(a.sold), 0) as bigint) as sold,
   cast(coalesce(sum(a.cancelled), 0) as bigint) as cancelled,
-  cast(case when sum(a.sold) > 0 then sum(a.pax) else 0 end as bigint) as guests,
-  cast(coalesce(sum(a.sold_without_pax), 0) as bigint) as sold_without_pax,
+  cast(case when sum(a.sold) > 0 then sum(a.guests) else 0 end as bigint) as guests,
+  cast(coalesce(sum(a.sold_without_guests), 0) as bigint) as sold_without_guests,
   -- Days without bookings have no row of a channel; one of a channel that is no longer active counts too.
   coalesce(k.connections = active.connections, false)
     and coalesce(min(case when a.booking_date is not null then case when a.is_complete then 1 else 0 end end), 1) = 1 as is_complete

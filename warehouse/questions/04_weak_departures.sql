@@ -11,7 +11,7 @@ select
   taken,
   capacity,
   fill_rate,
-  our_pax,
+  our_guests,
   verified_at_utc
 from marts.fct_departures
 where is_followed and travel_date between cast($first as date) and cast($last as date)

@@ -10,7 +10,7 @@ select
   departures,
   sold_out_departures,
   closed_departures,
-  our_pax,
+  our_guests,
   verified_at_utc
 from marts.agg_occupancy_daily
 where is_followed and travel_date between cast($first as date) and cast($last as date)

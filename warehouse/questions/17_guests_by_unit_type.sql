@@ -8,7 +8,7 @@ select
   unit_type,
   count(*) as tickets,
   cast(sum(pax_count) as bigint) as guests,
-  count(*) filter (where pax_count is null) as tickets_without_pax,
+  count(*) filter (where pax_count is null) as tickets_without_guests,
   min(verified_at_utc) as verified_at_utc
 from marts.fct_guests
 where is_sold and travel_date between cast($first as date) and cast($last as date)

@@ -12,7 +12,7 @@ select
   capacity,
   is_sold_out,
   option_name,
-  our_pax,
+  our_guests,
   time_zone,
   utc_start_at,
   verified_at_utc

@@ -8,7 +8,7 @@ select
   channel_name,
   currency,
   bookings,
-  pax as guests,
+  guests,
   retail_amount,
   net_amount,
   without_retail,

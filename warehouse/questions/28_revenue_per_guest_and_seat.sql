@@ -9,14 +9,14 @@ select
   currency,
   amount_per_guest,
   amount_per_seat,
-  pax as guests,
+  guests,
   bookings,
   retail_amount,
   is_complete,
   seats_offered,
   guest_amount,
   seat_amount,
-  bookings_without_pax,
+  bookings_without_guests,
   first_day_offered,
   last_day_offered
 from marts.agg_revenue_monthly

@@ -174,7 +174,7 @@ def _next(directory: Path, service: str) -> None:
     click.echo("\nNext")
     where = f"-C {directory}"
     for what, why in (
-        (f"octo-sync ask {where}", "32 questions and their answers"),
+        (f"octo-sync ask {where}", "33 questions and their answers"),
         (
             f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"',
             "a question of your own",

@@ -54,7 +54,7 @@ def drawn(
                 colors[then], styles[then] = colors[after[then]], "dotted"
                 known.append(row)
     found = {(row["travel_month"], row["days_out"]): _then_on_books(row) for row in known}
-    without = sum(row["bookings_without_pax"] for row in rows if row["days_out"] == 0)
+    without = sum(row["bookings_without_guests"] for row in rows if row["days_out"] == 0)
     return Chart(
         id="pick-up",
         title="Pick-up: guests on the books, by days before travel",
@@ -70,18 +70,18 @@ def drawn(
             Column("Travel month", "month", "travel_month"),
             Column("Days before", "number", "days_out"),
             Column("Guests on the books then", "number", _then_on_books, none="unknown"),
-            Column("Of them cancelled since", "number", "cancelled_since_pax", none="unknown"),
+            Column("Of them cancelled since", "number", "cancelled_since_guests", none="unknown"),
             Column(
                 "Final guests",
                 "number",
-                lambda row: row["final_pax"] if row["is_final"] else None,
+                lambda row: row["final_guests"] if row["is_final"] else None,
                 none="not over",
-                href=lambda row: month_page("final_pax", "sold", "travel_month")({**row, **chosen}),
+                href=lambda row: month_page("final_guests", "sold", "travel_month")({**row, **chosen}),
             ),
             Column(
                 "Share booked by then",
                 "share",
-                lambda row: share_of(row["pax_on_books"], row["final_pax"]) if row["is_final"] else None,
+                lambda row: share_of(row["guests_on_books"], row["final_guests"]) if row["is_final"] else None,
             ),
             Column("Month over", "yes", "is_final"),
             Column("Complete", "yes", "is_complete"),
@@ -96,5 +96,5 @@ def drawn(
 
 def _then_on_books(row: Mapping[str, Any]) -> int | None:
     """Also those who cancelled since, as pace has it."""
-    stayed, left = row["pax_on_books"], row["cancelled_since_pax"]
+    stayed, left = row["guests_on_books"], row["cancelled_since_guests"]
     return None if stayed is None or left is None else stayed + left

@@ -169,7 +169,7 @@ def _products(rows: list[dict[str, Any]], behind: _Behind) -> Table:
             Column("Cancelled", "number", "cancelled"),
         ),
         Column("Sold", "number", "was_sold", href=behind("made")),
-        Column("Guests cancelled", "number", "cancelled_pax", href=behind("lost")),
+        Column("Guests cancelled", "number", "cancelled_guests", href=behind("lost")),
         empty="No booking made in this time was sold.",
     )
 

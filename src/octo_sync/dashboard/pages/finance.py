@@ -303,11 +303,11 @@ def _deferred(
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Net", "money", "net_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
-        Column("Guests", "number", "pax", none="unknown"),
+        Column("Guests", "number", "guests", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
     ]
     known = [Column("Month over", "yes", "is_over"), Column("Complete", "yes", _all_of_it)]
-    names = ("retail_amount", "net_amount", "bookings", "pax", "without_net", "without_retail")
+    names = ("retail_amount", "net_amount", "bookings", "guests", "without_net", "without_retail")
     in_all = listed(
         "Deferred revenue in all",
         sorted(_summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),

@@ -135,7 +135,7 @@ def _days(rows: _Rows, product: str | None) -> Chart:
             *leading(there("departures", "departures"), *_PLACES, Column("Departures", "number", "departures")),
             Column("Sold out", "number", "sold_out_departures", href=there("sold_out_departures", "full")),
             Column("Closed", "number", "closed_departures", href=there("closed_departures", "closed")),
-            Column("Our guests", "number", "our_pax", none="unknown", href=there("our_pax", "departures")),
+            Column("Our guests", "number", "our_guests", none="unknown", href=there("our_guests", "departures")),
             empty="No departure is known in this time.",
         ),
         download="agg_occupancy_daily",
@@ -200,7 +200,7 @@ def _products(rows: _Rows, first: date, last: date) -> Table:
         Column("Sold-out days", "number", "sold_out_days", href=there("sold_out_days", "full")),
         Column("Closed days", "number", "closed_days", href=there("closed_days", days)),
         Column("Weak days", "number", "weak_days", href=there("weak_days", days)),
-        Column("Our guests", "number", "our_pax", none="unknown", href=there("our_pax", days)),
+        Column("Our guests", "number", "our_guests", none="unknown", href=there("our_guests", days)),
         Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
     )
@@ -229,7 +229,7 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Full", "number", full_text, none="unknown"),
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),
-        Column("Our guests", "number", "our_pax", none="unknown"),
+        Column("Our guests", "number", "our_guests", none="unknown"),
         *([] if which == "closed" else [Column("Sale", "text", ended_text, none="")]),
         empty=f"No departure of this time is known{f' to be {which}' if which else ''}.",
         more=f"{len(rows):,} of {number:,} are shown; csv has {'all of them' if number <= _WHOLE else f'{_WHOLE:,}'}."

@@ -63,7 +63,7 @@ class _Day:
     cancelled: int = 0
     sold: int = 0
     guests: int = 0
-    sold_without_pax: int = 0
+    sold_without_guests: int = 0
     still_open: int = 0
     is_complete: bool = True
     """Whether all of them are known, at each connection that is active."""
@@ -76,7 +76,7 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
     for row in source.rows("bookings_by_channel", first=first, last=last):
         day = found[row["booking_date"]]
         told.add(row["booking_date"])
-        for name in ("bookings", "cancelled", "sold", "guests", "sold_without_pax", "still_open"):
+        for name in ("bookings", "cancelled", "sold", "guests", "sold_without_guests", "still_open"):
             setattr(day, name, getattr(day, name) + (row[name] or 0))
         day.is_complete &= row["is_complete"] or not row["is_active"]
     for untold in found.keys() - told:
@@ -99,8 +99,8 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
     held = f" · {yesterday.still_open:,} on hold or pending" if yesterday.still_open else ""
     doubt = "" if yesterday.is_complete else " · day incomplete"
     guests = f"in the {yesterday.sold:,} bookings of that day that are still sold"
-    if yesterday.sold_without_pax:
-        guests += f"; {yesterday.sold_without_pax:,} without a number of guests"
+    if yesterday.sold_without_guests:
+        guests += f"; {yesterday.sold_without_guests:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
     course = [day if day.is_complete else None for day in reversed(recent)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
@@ -128,12 +128,12 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
         Tile(
             f"Guests booked on {name}",
             wording.count(
-                yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
+                yesterday.guests if yesterday.sold_without_guests < yesterday.sold or not yesterday.sold else None
             ),
             guests,
             href=made,
             name="guests",
-            course=[None if day is None or day.sold_without_pax else day.guests for day in course],
+            course=[None if day is None or day.sold_without_guests else day.guests for day in course],
             course_of=up_to_then,
         ),
         Tile(

@@ -91,7 +91,11 @@ def _tiles(months: list[dict[str, Any]], this_month: str, pace: str) -> list[Til
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
     tiles = [
         Tile(
-            "Guests on the books", wording.count(_sum(rows, "pax")), f"travel {_span(rows)}", href=pace, name="guests"
+            "Guests on the books",
+            wording.count(_sum(rows, "guests")),
+            f"travel {_span(rows)}",
+            href=pace,
+            name="guests",
         ),
         Tile(
             "New in 7 days",
@@ -104,7 +108,7 @@ def _tiles(months: list[dict[str, Any]], this_month: str, pace: str) -> list[Til
             name="new",
         ),
     ]
-    now, then = _sum(both, "pax"), _sum(both, "last_year")
+    now, then = _sum(both, "guests"), _sum(both, "last_year")
     if both and now is not None and then:
         said = f"{now:,} guests against {then:,}, travel {_span(both)}"
         tiles.append(
@@ -213,7 +217,7 @@ def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
         "Guests on the books, by month of travel",
         [*rows, _in_all(rows)] if len(rows) > 1 else rows,
         Column("Travel month", "month", "travel_month", none="all of them"),
-        *_on_books("number", "pax", _behind(only)),
+        *_on_books("number", "guests", _behind(only)),
         empty="No sold booking travels in these months.",
     )
 
@@ -239,7 +243,7 @@ def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]
     """Of months that are over only where no other is shown: they can no longer change."""
     first = month_start(today) if asked["first"] < today <= asked["last"] else asked["first"]
     figures: tuple[tuple[str, str, Kind, str], ...] = (
-        ("Guests", "pace", "number", "pax"),
+        ("Guests", "pace", "number", "guests"),
         ("Retail amounts", "pace_amounts", "money", "amount"),
     )
     return [
@@ -270,7 +274,7 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
         *_on_books(
-            "number", "pax", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))
+            "number", "guests", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))
         ),
         empty="No sold booking travels in these months.",
         most=_ROWS,
@@ -306,7 +310,7 @@ def _shares(rows: list[dict[str, Any]], chosen: dict[str, str]) -> Table:
 
     def share(out: int) -> Callable[[dict[str, Any]], float | None]:
         return lambda final: pickup_curve.share_of(
-            found[final["travel_month"], out]["pax_on_books"], final["final_pax"]
+            found[final["travel_month"], out]["guests_on_books"], final["final_guests"]
         )
 
     return listed(
@@ -317,10 +321,14 @@ def _shares(rows: list[dict[str, Any]], chosen: dict[str, str]) -> Table:
         ),
         Column("Travel month", "month", "travel_month"),
         Column(
-            "Final guests", "number", "final_pax", none="unknown", href=month_page("final_pax", "sold", "travel_month")
+            "Final guests",
+            "number",
+            "final_guests",
+            none="unknown",
+            href=month_page("final_guests", "sold", "travel_month"),
         ),
         *(Column(f"{out} days before", "share", share(out)) for out in _OUT),
-        Column("Bookings without guests", "number", "bookings_without_pax"),
+        Column("Bookings without guests", "number", "bookings_without_guests"),
         Column("Complete", "yes", "is_complete"),
         empty="No month shown is over with complete data.",
     )

@@ -48,6 +48,7 @@ def build(source: Source, filters: Filters) -> View:
                 "known: our retail price on them, by all places of open departures with a known capacity, whoever sold them. "
                 "Departures are known from the first pull on.",
             ),
+            *_returning(source, first, last, filters),
         ],
         Filters(first=first, last=last, **chosen),
     )
@@ -74,8 +75,8 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
         rows,
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
-        Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
-        Column("Guests", "number", "pax", none="unknown", href=month_page("pax", "sold", "travel_month")),
+        Column("Per guest", "money", per("guest_amount", "guests"), none="unknown"),
+        Column("Guests", "number", "guests", none="unknown", href=month_page("guests", "sold", "travel_month")),
         Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
         Column("Seats offered", "number", "seats_offered", none="unknown", href=_offered),
         Column("Seats known from", "date", "first_day_offered"),
@@ -89,6 +90,30 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
 def _offered(row: dict[str, Any]) -> str:
     first, last = row["first_day_offered"], row["last_day_offered"]
     return occupancy_page(first, last, row["product_key"], "fill-by-day") if first and last else ""
+
+
+def _returning(source: Source, first: date, last: date, filters: Filters) -> list[Section]:
+    """Who came back, of all channels and currencies; nothing where nobody is known who booked."""
+    if filters.channel or filters.currency:
+        return []
+    rows = source.rows("returning", first=first, last=last, product=filters.product)
+    table = listed(
+        "Who booked, and who of them had travelled before",
+        rows,
+        Column("Travel month", "month", "travel_month"),
+        Column("Product", "text", "product_name"),
+        Column("Booked", "number", "contacts"),
+        Column("Travelled before", "number", "returning_contacts"),
+        Column("Share", "share", "returning_share"),
+        Column("Bookings without contact", "number", "bookings_without_contact"),
+        Column("All bookings known", "yes", "is_complete"),
+        most=_ROWS,
+    )
+    note = (
+        "Of whole months. Different contacts by e-mail address or telephone number, and those who travelled with the same "
+        "supplier on an earlier day, as far back as the copy goes. An agency that books for others is one who comes back."
+    )
+    return [Section("Returning guests", [table], note)] if rows else []
 
 
 def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:

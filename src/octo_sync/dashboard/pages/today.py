@@ -329,7 +329,7 @@ def _ahead(rows: _Rows) -> Section:
             [row for row in rows if row["state"] == state],
             Column("Start", "text", lambda row: start_text(row["local_start_at"])),
             Column("Departure", "text", _named, href=departure_page),
-            Column("Our guests", "number", "our_pax", none="unknown"),
+            Column("Our guests", "number", "our_guests", none="unknown"),
             Column("Taken", "number", "taken", none="unknown"),
             Column("Capacity", "number", "capacity", none="unknown"),
             Column("Full", "number", full_text, none="unknown"),
