@@ -1,7 +1,5 @@
 """`octo-sync check`: the data tests, on what is published or on what is next."""
 
-from pathlib import Path
-
 import click
 
 from octo_sync.cli import console, options
@@ -11,7 +9,7 @@ from octo_sync.flows.publish import SqlFile, sql_files
 
 @options.example("check --limit 5")
 @click.command()
-@options.project
+@options.places_of
 @options.limit(20, "Rows to print per check at most.", 1)
 @click.option(
     "--next",
@@ -20,12 +18,11 @@ from octo_sync.flows.publish import SqlFile, sql_files
     help="Run them on what would be published next; shows why a publish was refused.",
 )
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, json_: bool) -> int:
+def command(project: options.Places, *, limit: int, next_: bool, json_: bool) -> int:
     """Run the data tests in warehouse/checks on the read copy.
 
     A check is a query that must return no row. Exit code 3 = one returned some.
     """
-    project = options.places(directory, pipeline)
     found = _on_next(project, limit) if next_ else _on_published(project, limit)
     failed = [(check, rows) for check, rows in found if rows.rows]
     if json_:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,15 +21,14 @@ _MOST = 20
 @click.command()
 @click.argument("period", required=False, metavar="[MONTH]")
 @click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
-@options.project
+@options.places_of
 @options.as_json
-def command(period: str | None, directory: Path, pipeline: str | None, *, incomplete: bool, json_: bool) -> int:
+def command(period: str | None, project: options.Places, *, incomplete: bool, json_: bool) -> int:
     """Close a month of travel: its figures stay, later changes are adjustments.
 
     MONTH is such as 2026-10. Its sold bookings are kept as they are in the read copy; a closing is never overwritten.
     Without MONTH: what was closed, and what changed since. Exit code 3 = a closing was altered.
     """
-    project = options.places(directory, pipeline)
     if period is not None:
         _close(project, period, incomplete=incomplete)
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))

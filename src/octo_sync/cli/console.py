@@ -15,36 +15,8 @@ from typing import Any
 
 import click
 
-from octo_sync.cli.layout import clean, fit, folded, span
+from octo_sync.cli.layout import fit, folded, span
 from octo_sync.flows.wording import age, instant, money
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "age_text",
-    "bytes_text",
-    "clean",
-    "clock_time",
-    "color",
-    "dicts",
-    "document",
-    "fields",
-    "instant_text",
-    "label",
-    "line",
-    "listed",
-    "logs",
-    "note",
-    "plain_json",
-    "quiet",
-    "rows_text",
-    "say",
-    "styled",
-    "table",
-    "terminal_width",
-    "trouble",
-    "write_list",
-    "write_rows",
-]
 
 log = logging.getLogger("octo_sync")
 
@@ -58,6 +30,13 @@ _TURNED = 3
 """Rows that are read one line a value although their first columns would do."""
 _PLACES = -4
 """Exponent of the amounts in the tables, whatever a query calls them."""
+
+
+def clean(text: str) -> str:
+    """Data may hold escape bytes; a terminal must not obey them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def color() -> bool:
@@ -290,15 +269,13 @@ def write_rows(
     rows: Sequence[Sequence[object]],
     form: str,
     *,
-    kind: str = "rows",
     least_last: bool = False,
     **more: object,
 ) -> None:
     """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
 
     On a terminal a table that is too wide becomes one line a value; with `least_last` the last columns of a longer one go, and
-    are named. People read amounts in their currency's way (table, md);
-    for machines they stay as they are.
+    are named. People read amounts in their currency's way (table, md); for machines they stay as they are.
     """
     if form in ("table", "md"):
         rows = _with_money(columns, rows)
@@ -329,7 +306,7 @@ def write_rows(
             for item in objects:
                 click.echo(json.dumps(item))
         else:
-            document(kind, {"columns": names, "rows": objects, **more})
+            document("rows", {"columns": names, "rows": objects, **more})
 
 
 def write_list(columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, hint: str) -> None:

@@ -64,19 +64,19 @@ def _of_warehouse(loaded: Pipeline) -> tuple[int | None, dict[str, dict[str, str
 
 @options.example("db migrate --check")
 @command.command("migrate")
-@options.project
+@options.places_of
 @click.option("--check", is_flag=True, help="Only show the versions; exit 3 when they differ.")
 @options.as_json
-def migrate(pipeline: str | None, directory: Path, *, check: bool, json_: bool) -> int:
+def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
     """Bring the databases to this program's schema; every command that writes does so by itself.
 
     It can be interrupted at any moment: the next one finishes it.
     """
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
     if check:
-        return _versions(options.places(directory, pipeline), loaded, json_=json_)
-    with open_files(loaded, command="db migrate") as project:
-        taken = project.warehouse.migrated
+        return _versions(project, loaded, json_=json_)
+    with open_files(loaded, command="db migrate") as opened:
+        taken = opened.warehouse.migrated
     if json_:
         steps = [{"version": step.version, "what": step.what} for step in taken]
         console.document("db_migrate", {"schema": SCHEMA_VERSION, "steps": steps})
@@ -93,20 +93,20 @@ def migrate(pipeline: str | None, directory: Path, *, check: bool, json_: bool) 
 @options.example("db backup ../octo-backup")
 @command.command("backup")
 @click.argument("target", type=click.Path(path_type=Path, file_okay=False))
-@options.project
+@options.places_of
 @options.as_json
-def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) -> int:
+def backup(target: Path, project: options.Places, *, json_: bool) -> int:
     """Copy warehouse, private file and journal into the new directory TARGET.
 
     It holds personal data, only its owner may read it, and it appears only when complete. `serve` must not run.
     """
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
     here = files(loaded)
     if not here.warehouse.exists():
         raise click.UsageError(f"There is nothing to back up: {here.warehouse} does not exist yet.")
-    with open_files(loaded, command="db backup") as project:
-        project.warehouse.close()
-        now, run = project.ports.clock.now(), project.ports.run_id
+    with open_files(loaded, command="db backup") as opened:
+        opened.warehouse.close()
+        now, run = opened.ports.clock.now(), opened.ports.run_id
         made = back_up(here, target, now=now, run=run, name=loaded.name, program=__version__)
     if json_:
         console.document("db_backup", {"path": str(target), "bytes": made.size, "files": made.files})
@@ -122,14 +122,14 @@ def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) 
 @command.command("restore")
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
-@options.project
+@options.places_of
 @options.as_json
-def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool, json_: bool) -> int:
+def restore(source: Path, project: options.Places, *, force: bool, json_: bool) -> int:
     """Restore the backup in SOURCE, and mark everything for the next sync.
 
     The backup is verified first, and replaces the project in one step.
     """
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
     manifest, kept = restore_files(loaded, source, force=force)
     if json_:
         document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
@@ -161,16 +161,14 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
     type=click.Path(path_type=Path),
     help="With --from: the journal's file.",
 )
-@options.project
+@options.places_of
 @options.as_json
-def rebuild(
-    former: Path | None, former_journal: Path | None, pipeline: str | None, directory: Path, *, json_: bool
-) -> int:
+def rebuild(former: Path | None, former_journal: Path | None, project: options.Places, *, json_: bool) -> int:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
     It makes no network calls. The former files are kept. With --from a project moves to PostgreSQL or Delta with all it has.
     """
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
     if former is not None:
         return _moved(move(loaded, former, former_journal), json_=json_)
     if former_journal is not None:

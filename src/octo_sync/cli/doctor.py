@@ -158,7 +158,8 @@ def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -
         return found, []
     without = {c.name for c in loaded.connections if any(m.startswith(f"connections.{c.name}.") for m in missing)}
     examined = _examine(loaded, without=without, quick=quick)
-    found += [f for each in examined for f in _of_service(each)] + _untold(without)
+    found += [f for each in examined for f in _of_service(each)]
+    found += [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
     found += _webhooks(loaded)
     return found, examined
 
@@ -173,10 +174,6 @@ def _of_service(examined: Examined) -> list[Finding]:
         more = f"; {untold} could not be told" if untold else ""
         found.append(Finding(name, "conformance", "ok", f"{passed} of {applicable} checks passed{more}"))
     return found
-
-
-def _untold(without: Collection[str]) -> list[Finding]:
-    return [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
 
 
 def _webhooks(loaded: Pipeline) -> list[Finding]:
@@ -280,9 +277,9 @@ def _storage(path: Path) -> str:
     return str(text[0] if isinstance(text, list) and text else text or "unknown")
 
 
-def look_at_services(loaded: Pipeline, *, without: Collection[str] = ()) -> list[Finding]:
+def look_at_services(loaded: Pipeline) -> list[Finding]:
     """Ask every service of the pipeline whether it works, side by side; a few calls each."""
-    return [f for each in _examine(loaded, without=without, quick=True) for f in each.findings] + _untold(without)
+    return [f for each in _examine(loaded, without=(), quick=True) for f in each.findings]
 
 
 def _examine(loaded: Pipeline, *, without: Collection[str], quick: bool) -> list[Examined]:

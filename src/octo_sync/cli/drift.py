@@ -1,7 +1,5 @@
 """`octo-sync drift`: fields that a service sends no more, and whose values are kept."""
 
-from pathlib import Path
-
 import click
 
 from octo_sync.cli import console, options
@@ -12,14 +10,13 @@ from octo_sync.flows.sync.drift import KEPT, accept
 @click.command()
 @click.option("--accept", "path", metavar="PATH", help="Drop the values of this field, such as bookings.utcUpdatedAt.")
 @click.option("-c", "--connection", metavar="NAME", help="With --accept: only of this connection.")
-@options.project
+@options.places_of
 @options.as_form
-def command(path: str | None, connection: str | None, directory: Path, pipeline: str | None, *, form: str) -> int:
+def command(path: str | None, connection: str | None, project: options.Places, *, form: str) -> int:
     """List fields that a service no longer sends; accept that they are gone.
 
     The copy keeps their last values until they are accepted.
     """
-    project = options.places(directory, pipeline)
     if path is not None:
         with options.kept_journal(project) as journal:
             found = accept(journal, path, connection)

@@ -5,13 +5,6 @@ import unicodedata
 import click
 
 
-def clean(text: str) -> str:
-    """Data may hold escape bytes; a terminal must not obey them."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def span(text: str) -> int:
     """How many columns of a terminal a text takes."""
     if text.isascii():

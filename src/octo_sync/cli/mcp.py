@@ -3,7 +3,6 @@
 import logging
 import signal
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,8 +31,8 @@ _INSTRUCTIONS = (
 
 @options.example("mcp -C octo-demo")
 @click.command()
-@options.project
-def command(directory: Path, pipeline: str | None) -> int:
+@options.places_of
+def command(project: options.Places) -> int:
     """Let an assistant ask the read copy, over the Model Context Protocol.
 
     The assistant starts it and speaks over its standard input and output. It reads what is published, with the limits of
@@ -45,7 +44,7 @@ def command(directory: Path, pipeline: str | None) -> int:
         raise ConfigError("octo-sync mcp needs the package mcp: pip install 'octo-sync[mcp]'.") from None
     from mcp.types import ToolAnnotations  # noqa: PLC0415 - an extra
 
-    tools = _Tools(options.places(directory, pipeline))
+    tools = _Tools(project)
     server = MCPServer("octo-sync", instructions=_INSTRUCTIONS, log_level="WARNING")
     for tool in (tools.list_tables, tools.describe_table, tools.list_questions, tools.ask_question, tools.run_sql):
         server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))

@@ -47,6 +47,16 @@ def project(function: F) -> F:
     )(function)
 
 
+def places_of(function: F) -> F:
+    """The same, for commands that only look, or write where something is: the command gets one `project`."""
+
+    @functools.wraps(function)
+    def with_places(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
+        return function(*args, project=places(directory, pipeline), **given)
+
+    return project(cast("F", with_places))
+
+
 def example(words: str) -> Callable[[C], C]:
     """A line to copy, without the program's name, at the end of a command's `--help`."""
 

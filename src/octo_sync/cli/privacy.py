@@ -47,11 +47,10 @@ def _who(function: F) -> F:
 
 @options.example("privacy list")
 @command.command("list")
-@options.project
+@options.places_of
 @options.as_json
-def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
+def list_(project: options.Places, *, json_: bool) -> int:
     """List the erasures and their progress; nobody is named."""
-    project = options.places(directory, pipeline)
     erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
     if json_:

@@ -1,7 +1,6 @@
 """`octo-sync publish`: the read copy, without a pull."""
 
 import asyncio
-from pathlib import Path
 
 import click
 
@@ -15,14 +14,14 @@ from octo_sync.pipeline import Pipeline
 
 @options.example("publish")
 @click.command()
-@options.project
+@options.places_of
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+def command(project: options.Places, *, json_: bool) -> int:
     """Build the marts, run the checks, and swap in the read copy.
 
     Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
     """
-    loaded = options.with_warehouse(options.places(directory, pipeline))
+    loaded = options.with_warehouse(project)
     published = _run(loaded)
     if json_:
         console.document(

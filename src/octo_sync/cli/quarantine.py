@@ -1,6 +1,5 @@
 """`octo-sync quarantine`: what was left alone, and what to do with it."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,12 +19,11 @@ _FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "cou
 @click.option("--drop", is_flag=True, help="Take IDS off the list without trying again.")
 @click.option("--all", "all_", is_flag=True, help="With --retry or --drop: everything in quarantine.")
 @click.option("--yes", is_flag=True, help="With --drop: do not ask.")
-@options.project
+@options.places_of
 @options.as_form
 def command(
     ids: tuple[str, ...],
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     retry: bool,
     drop: bool,
@@ -34,7 +32,6 @@ def command(
     form: str,
 ) -> int:
     """List what keeps failing or does not fit; retry or drop it."""
-    project = options.places(directory, pipeline)
     if retry == drop:
         if retry or ids or all_:
             raise click.UsageError("Give --retry or --drop; without, everything in quarantine is listed.")

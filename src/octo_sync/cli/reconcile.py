@@ -33,7 +33,7 @@ command.default, command.default_takes_a_name = "run", True
 @options.example("reconcile run ledger --dry-run")
 @command.command("run")
 @click.argument("name", required=False)
-@options.project
+@options.places_of
 @click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with both rows of each difference."
@@ -46,8 +46,7 @@ command.default, command.default_takes_a_name = "run", True
 @options.as_json
 def run(
     name: str | None,
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     travel: str | None,
     html: Path | None,
@@ -61,7 +60,7 @@ def run(
     Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was stored.
     """
     window = options.travel_window(travel)
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
     names = [name] if name else list(loaded.reconciliations)
     if not names:
         raise ConfigError(f"{loaded.path} has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
@@ -100,11 +99,10 @@ def _run_all(
 
 @options.example("reconcile list")
 @command.command("list")
-@options.project
+@options.places_of
 @options.as_json
-def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
+def list_(project: options.Places, *, json_: bool) -> int:
     """List the reconciliations of the pipeline and how their last run ended."""
-    project = options.places(directory, pipeline)
     loaded = options.with_pipeline(project)
     names = loaded.reconciliations
     last = options.ask_journal(project, lambda journal: [journal.reconciliations.runs(each, 1) for each in names])
@@ -135,24 +133,23 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
 @click.option("--undo", is_flag=True, help="Withdraw the acceptance.")
 @click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
 @click.option("--by", metavar="WHO", help="Who accepts.  [default: this user]")
-@options.project
+@options.places_of
 def accept(
     key: str,
     note: str | None,
     until: datetime | None,
     name: str | None,
     by: str | None,
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     undo: bool,
 ) -> int:
     """Accept the differences of KEY, such as booking_uuid=0d3a…, or withdraw that."""
     if not undo and not note:
         raise click.UsageError("Say why with --note.")
-    which = _one(directory, pipeline, name)
+    which = _one(project, name)
     day = until.date() if until else None
-    with options.kept_journal(options.places(directory, pipeline)) as journal:
+    with options.kept_journal(project) as journal:
         if undo:
             journal.reconciliations.unaccept(which, key)
             click.echo(f"no longer accepted  {key} of {which}")
@@ -172,8 +169,8 @@ def _source(there: ThereTable) -> str:
     return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"
 
 
-def _one(directory: Path, pipeline: str | None, name: str | None) -> str:
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+def _one(project: options.Places, name: str | None) -> str:
+    loaded = options.with_pipeline(project)
     known = list(loaded.reconciliations)
     if name is None and len(known) != 1:
         raise click.UsageError(

@@ -31,7 +31,7 @@ _SECONDS = 60.0
 
 @options.example("report --to overview.html")
 @click.command()
-@options.project
+@options.places_of
 @click.option(
     "--to",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -43,12 +43,11 @@ _SECONDS = 60.0
 @click.option(
     "--mail", metavar="ADDRESSES", help="Also send it to these mail addresses, by the server of `notify.smtp`."
 )
-def command(pipeline: str | None, directory: Path, *, to: Path, png: bool, mail: str | None) -> int:
+def command(project: options.Places, *, to: Path, png: bool, mail: str | None) -> int:
     """Save the dashboard's Overview as one self-contained HTML file.
 
     It can be sent by mail, opened without a network, and printed.
     """
-    project = options.places(directory, pipeline)
     browser = _browser() if png else ""
     loaded = _able_to_send(project, mail) if mail is not None else None
 

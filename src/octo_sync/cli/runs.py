@@ -1,7 +1,5 @@
 """`octo-sync runs`: what ran, and how it went."""
 
-from pathlib import Path
-
 import click
 
 from octo_sync.cli import console, options
@@ -11,15 +9,14 @@ from octo_sync.flows.status.document import run_document
 @options.example("runs last")
 @click.command()
 @click.argument("run", required=False)
-@options.project
+@options.places_of
 @options.limit(20, "How many, the newest first.", 1)
 @options.as_form
-def command(run: str | None, directory: Path, pipeline: str | None, *, limit: int, form: str) -> int:
+def command(run: str | None, project: options.Places, *, limit: int, form: str) -> int:
     """List the last runs, or show one.
 
     RUN is an id, the beginning of one, or last.
     """
-    project = options.places(directory, pipeline)
     return _list(project, limit, form) if run is None else _show(project, run, form)
 
 

@@ -12,15 +12,14 @@ from octo_sync.cli import console, guard, options
 @click.command()
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
-@options.project
+@options.places_of
 @options.limit(10_000)
 @options.timeout(300)
 @options.as_form
 def command(
     query: str | None,
     file: Path | None,
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     limit: int,
     timeout: float,
@@ -32,7 +31,7 @@ def command(
     the names; the schemas marts, core and ops may be omitted. Works while a sync is running.
     """
     text = _query(query, file)
-    with options.open_copy(options.places(directory, pipeline)) as copy, guard.bounded(timeout or None):
+    with options.open_copy(project) as copy, guard.bounded(timeout or None):
         found = copy.sql(text, timeout=timeout or None).fetch(limit or None)
     console.write_rows(found.columns, found.rows, form, types=list(found.types), truncated=found.truncated)
     if not found.rows and form in ("table", "md"):

@@ -11,8 +11,6 @@ import os
 import sys
 from typing import Any, TextIO
 
-__all__ = ["ReaderLeft", "settle"]
-
 
 class ReaderLeft(BaseException):
     """The reader of stdout went away (`| head`). No `Exception`: nothing on the way may take it for a failure of its own."""

@@ -42,9 +42,9 @@ class Inbox(Table):
         """
         return self._apply(items, Source.NOTIFICATION, keep=True)
 
-    def apply_again(self, items: Sequence[Received], source: Source = Source.USER) -> int:
+    def apply_again(self, items: Sequence[Received]) -> int:
         """The same without storing anything: marks and confirming looks of deliveries that were stored before."""
-        return self._apply(items, source, keep=False)
+        return self._apply(items, Source.USER, keep=False)
 
     def _apply(self, items: Sequence[Received], source: Source, *, keep: bool) -> int:
         with self._store.writing() as opened:

@@ -13,26 +13,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
-from octo_sync.model import ValueKind as Kind
-from octo_sync.model import Window
+from octo_sync.model import ValueKind, Window
 
-__all__ = [
-    "Acceptance",
-    "Bucket",
-    "Difference",
-    "Earlier",
-    "ExplainedMoney",
-    "FieldRule",
-    "Item",
-    "KeyRule",
-    "Kind",
-    "Limit",
-    "Outcome",
-    "Rules",
-    "Side",
-    "SideTotal",
-    "Tolerance",
-]
+Kind = ValueKind
 
 
 class Bucket(StrEnum):

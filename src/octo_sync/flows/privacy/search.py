@@ -68,15 +68,15 @@ def forms_of(text: str) -> list[bytes]:
     return list(dict.fromkeys([text.encode(), escaped, text.encode("utf-16-le"), text.encode("utf-16-be")]))
 
 
-def search(directory: Path, needles: Collection[bytes], *, within: float = _WITHIN) -> Searched:
+def search(directory: Path, needles: Collection[bytes]) -> Searched:
     """Read every file below the directory and tell which hold one of the needles, and into which one cannot see.
 
-    Without needles only the latter. Blocking, `within` seconds at most.
+    Without needles only the latter. Blocking, `_WITHIN` seconds at most.
 
     Raises:
         OctoSyncError: The search could not be run.
     """
-    asked = {"directory": str(directory.resolve()), "needles": [n.hex() for n in needles], "within": within}
+    asked = {"directory": str(directory.resolve()), "needles": [n.hex() for n in needles], "within": _WITHIN}
     done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
         [sys.executable, "-I", "-S", "-c", _SEARCH],
         input=json.dumps(asked),
