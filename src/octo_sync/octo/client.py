@@ -18,9 +18,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
-from types import TracebackType
 from typing import Any, Self
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import stamina
@@ -113,9 +111,8 @@ class OctoClient(Typed):
     `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
     on aiohttp; it is closed with the client. `token_source` gives fresh tokens for services that hand out temporary ones
     (Q8): it is asked before the first call and once more per call that is refused. `on_token` is told the text of each
-    token that is used in place of the first, so that no log line shows it. `trust_env` takes proxies and
-    certificates from the environment, by way of httpx's own transport; it is off, so that a stray variable cannot
-    redirect a token.
+    token that is used in place of the first, so that no log line shows it. Proxies and
+    certificates of the environment count for nothing, so that a stray variable cannot redirect a token.
 
     Raises nothing but `octo_sync.errors`.
     """
@@ -129,7 +126,6 @@ class OctoClient(Typed):
         transport: httpx.AsyncBaseTransport | None = None,
         token_source: Callable[[], Awaitable[Secret]] | None = None,
         on_token: Callable[[str], object] = lambda _: None,
-        trust_env: bool = False,
     ) -> None:
         limits = connection.limits
         self.connection = connection
@@ -145,7 +141,6 @@ class OctoClient(Typed):
         self._renewing = asyncio.Lock()
         self._voice = verdict.Voice(connection, connection.token)
         self._transport = transport
-        self._trust_env = trust_env
         # httpx's own transport asks for all four; the deadline bounds the others.
         self._timeout = {"timeout": {"connect": limits.connect_timeout, "read": None, "write": None, "pool": None}}
         self._headers = httpx.Headers(
@@ -160,9 +155,7 @@ class OctoClient(Typed):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -203,7 +196,7 @@ class OctoClient(Typed):
         error: ServiceError
         async with self.budget.slots:
             # Before the deadline starts: the first time it loads an HTTP library.
-            self._transport = self._transport or _transport(self._base, trust_env=self._trust_env)
+            self._transport = self._transport or _transport(self._base)
             sending = _Sending(call, on_start, patient=patient and call.safe_to_retry)
             try:
                 return await self._carry_out(sending)
@@ -483,25 +476,13 @@ def trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _transport(base: str, *, trust_env: bool) -> httpx.AsyncBaseTransport:
+def _transport(base: str) -> httpx.AsyncBaseTransport:
     """What carries requests to `base`."""
     # Loading the trusted certificates takes 20 ms. Without TLS an empty list will do: it trusts nobody.
     tls = httpx.URL(base).scheme == "https"
-    context = httpx.create_ssl_context(trust_env=trust_env) if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if trust_env:
-        return httpx.AsyncHTTPTransport(verify=context, proxy=_proxy(httpx.URL(base)))
     from octo_sync.octo.transport import AiohttpTransport  # noqa: PLC0415 - 0.15 s, for those who call a service
 
-    return AiohttpTransport(context)
-
-
-def _proxy(url: httpx.URL) -> str | None:
-    """The proxy that the environment names for `url`."""
-    named = getproxies()
-    proxy = named.get(url.scheme) or named.get("all")
-    if not proxy or proxy_bypass(url.netloc.decode("ascii")):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    return AiohttpTransport(trusted() if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 def _address(connection: Connection) -> str:
