@@ -27,7 +27,7 @@ def test_a_comparison_that_breaks_is_said_and_the_next_one_is_made(monkeypatch, 
         asked.append(name)
         raise error
 
-    monkeypatch.setattr(reconciling, "make_and_keep", breaks)
+    monkeypatch.setattr(reconciling, "make", breaks)
     wanted = {"ledger": SimpleNamespace(after_sync=True), "crm": SimpleNamespace(after_sync=True)}
     events = serving.Events()
     said = []

@@ -48,64 +48,30 @@ def make(
     pipeline: Pipeline,
     name: str,
     *,
+    keep: bool = True,
     clock: Clock | None = None,
     window: Window | None = None,
     files: Sequence[Path] = (),
     there: "pa.Table | None" = None,
-) -> Made:
-    """Compare and write files; nothing is kept and nobody is told. What was accepted before counts."""
-    clock = clock or SystemClock()
-    with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(open_journal(pipeline, clock)) if Journal.exists(pipeline.journal) else None
-        return _make(pipeline, name, journal, clock, run_id=None, window=window, files=files, there=there)
-
-
-def make_and_keep(
-    pipeline: Pipeline,
-    name: str,
-    *,
-    clock: Clock | None = None,
-    window: Window | None = None,
-    files: Sequence[Path] = (),
     journal: Journal | None = None,
 ) -> Made:
-    """Compare, age and keep what was found, write files, tell the hook of what is new. A `journal` that is open is left open.
+    """Compare and write files; to `keep` is to age and store what was found, and to tell the hook of what is new.
+
+    What was accepted before counts in any case. A `journal` that is open is left open.
 
     Raises:
         ConfigError, LedgerError, ReconcileError, QueryError: It could not be compared; nothing was kept.
         JournalError: It could not be kept.
     """
     clock = clock or SystemClock()
-    with contextlib.ExitStack() as stack:
-        owned = journal or stack.enter_context(open_journal(pipeline, clock))
-        return _make(
-            pipeline,
-            name,
-            owned,
-            clock,
-            run_id=new_run_id(clock, SystemRandom()),
-            window=window,
-            files=files,
-            there=None,
-        )
-
-
-def _make(
-    pipeline: Pipeline,
-    name: str,
-    journal: Journal | None,
-    clock: Clock,
-    *,
-    run_id: str | None,
-    window: Window | None,
-    files: Sequence[Path],
-    there: "pa.Table | None",
-) -> Made:
     table, started_at = table_of(pipeline, name), clock.now()
     where = published(pipeline)
     if isinstance(where, Path) and not where.exists():
         raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
-    with contextlib.closing(api.reader(where, is_whole=True)) as reader:
+    with contextlib.ExitStack() as stack:
+        if journal is None and (keep or Journal.exists(pipeline.journal)):
+            journal = stack.enter_context(open_journal(pipeline, clock))
+        reader = stack.enter_context(contextlib.closing(api.reader(where, is_whole=True)))
         outcome = compare(
             pipeline,
             name,
@@ -116,18 +82,16 @@ def _make(
             window=window,
             there=there,
         )
-        if journal is not None and run_id is not None:
+        if journal is not None and keep:
+            run_id = new_run_id(clock, SystemRandom())
             outcome = store(journal, outcome, run_id=run_id, started_at=started_at, now=clock.now())
-        wanted = [
-            *files,
-            *(pipeline.directory / each for each in table.write if run_id),
-        ]
+        wanted = [*files, *(pipeline.directory / each for each in table.write if keep)]
         uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
         known = remembered(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
         for path in wanted:
             write(outcome, path, remembered=known)
     problem = None
-    if run_id is not None and table.notify and (document := news(outcome)) is not None:
+    if keep and table.notify and (document := news(outcome)) is not None:
         problem = tell(table.notify, document, smtp=smtp_of(pipeline))
     return Made(outcome, tuple(wanted), problem)
 
@@ -178,9 +142,7 @@ def reconcile(
         [name] = loaded.reconciliations
     if keep and there is not None:
         raise OctoSyncError("What is handed in is compared and not kept: leave out `keep` or `there`.")
-    if keep:
-        return Reconciled(make_and_keep(loaded, name).outcome)
-    return Reconciled(make(loaded, name, there=None if there is None else _arrow(there)).outcome)
+    return Reconciled(make(loaded, name, keep=keep, there=None if there is None else _arrow(there)).outcome)
 
 
 def _arrow(rows: "pd.DataFrame | pa.Table") -> "pa.Table":

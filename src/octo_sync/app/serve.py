@@ -230,11 +230,11 @@ def _reconcile(program: Program, ports: Ports) -> None:
     wanted = [name for name, table in ports.pipeline.reconciliations.items() if table.after_sync]
     if not wanted:
         return
-    from octo_sync.app.reconcile import make_and_keep  # noqa: PLC0415 - only where something is compared
+    from octo_sync.app.reconcile import make  # noqa: PLC0415 - only where something is compared
 
     for name in wanted:
         try:
-            made = make_and_keep(ports.pipeline, name, clock=program.clock, journal=ports.journal)
+            made = make(ports.pipeline, name, clock=program.clock, journal=ports.journal)
         except Exception as error:
             # The copy is kept whatever one comparison runs into.
             why = (

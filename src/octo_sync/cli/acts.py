@@ -17,7 +17,7 @@ from typing import Any
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
 from octo_sync.app.project import open_project
-from octo_sync.app.reconcile import make_and_keep
+from octo_sync.app.reconcile import make
 from octo_sync.app.serve import Events, serve
 from octo_sync.cli.progress import shown
 from octo_sync.cli.report import write
@@ -222,7 +222,7 @@ def prove(loaded: Pipeline, state: Mapping[str, Any]) -> Proof:
         connections=len(loaded.connections),
     )
     with open_read_only(loaded.publish.path) as copy:
-        return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
+        return demo.Proof(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def reconcile(loaded: Pipeline, state: Mapping[str, Any]) -> Compared:
     window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
     rows, planted = demo_ledger.plant(state, window)
     demo_ledger.write(loaded.directory / "exports" / "ledger.csv", rows)
-    outcome = make_and_keep(loaded, "ledger").outcome
+    outcome = make(loaded, "ledger").outcome
     missed, unplanted = demo_ledger.found(outcome, planted)
     return Compared(
         matched=outcome.counts.get(Bucket.MATCHED, 0),

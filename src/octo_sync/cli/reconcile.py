@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from octo_sync.app.machine import SystemClock
-from octo_sync.app.reconcile import make, make_and_keep, show
+from octo_sync.app.reconcile import make, show
 from octo_sync.cli import console, options
 from octo_sync.cli.reconcile_summary import print_summary
 from octo_sync.errors import ConfigError
@@ -80,11 +80,7 @@ def _run_all(
 ) -> int:
     code, documents = 0, []
     for each in names:
-        made = (
-            make(loaded, each, window=window, files=files)
-            if dry_run
-            else make_and_keep(loaded, each, window=window, files=files)
-        )
+        made = make(loaded, each, keep=not dry_run, window=window, files=files)
         if json_:
             documents.append(as_document(made.outcome))
         else:

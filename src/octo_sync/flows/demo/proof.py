@@ -118,8 +118,3 @@ def of_copy(query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Figures:
             )
         ),
     )
-
-
-def prove(service: Figures, copy: Figures) -> Proof:
-    """Put both side by side."""
-    return Proof(service, copy)
