@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime
 from random import Random
 from typing import Any, TypeVar
 
+from octo_sync.flows.backup.place import is_alive
 from octo_sync.model import Clock, day_at
 
 T = TypeVar("T")
@@ -44,15 +45,7 @@ def new_token(size: int) -> str:
 
 def alive(pid: int, host: str) -> bool:
     """Whether a process still runs; one on another machine counts as running."""
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    return host != socket.gethostname() or is_alive(pid)
 
 
 def run_until_done(work: Coroutine[Any, Any, T], *, stop_within: float | None = None) -> T:

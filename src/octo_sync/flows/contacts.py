@@ -73,20 +73,10 @@ class Privacy:
     Args:
         mode: The pipeline's `pii`.
         secret: The project's key for hashes.
-        people: Hashes of persons that were erased.
-        bookings: Uuids of bookings that were erased whole, at whatever connection.
         contacts: Single contacts that were erased.
     """
 
-    def __init__(
-        self,
-        mode: Mode,
-        secret: bytes,
-        *,
-        people: Collection[str] = (),
-        bookings: Collection[str] = (),
-        contacts: Iterable[ContactKey] = (),
-    ) -> None:
+    def __init__(self, mode: Mode, secret: bytes, *, contacts: Iterable[ContactKey] = ()) -> None:
         self.mode: Mode = mode
         self.lock = threading.RLock()
         self.number = 0
@@ -96,7 +86,7 @@ class Privacy:
         self._people: dict[bytes, set[str]] = {}
         self._bookings: set[str] = set()
         self._contacts: Mapping[tuple[str, str], set[str]] = defaultdict(set)
-        self.erase(people, bookings, contacts)
+        self.erase((), (), contacts)
 
     @classmethod
     def open(cls, mode: Mode, journal: Journal, random: Random, contacts: Iterable[ContactKey] = ()) -> "Privacy":

@@ -151,13 +151,7 @@ def incomplete(marts: Scripted) -> list[str]:
     ]
 
 
-def claims(
-    ports: Ports,
-    checks: Sequence[tuple[str, int]],
-    *,
-    marts: Sequence[str] = (),
-    stale_after: float | None = None,
-) -> Claims:
+def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, marts: Sequence[str] = ()) -> Claims:
     """Check what the copy claims of itself: coverage of the whole horizon, clean subjects, checks that pass.
 
     `marts` is what `incomplete` says of them. It is told where nothing else is, so that nobody calls the copy complete that
@@ -185,15 +179,12 @@ def claims(
             found.problems.append(f"{subject} was never verified")
             continue
         verified, complete, missing = at
-        age = (now - verified).total_seconds()
-        found.oldest = max(found.oldest or 0.0, age)
+        found.oldest = max(found.oldest or 0.0, (now - verified).total_seconds())
         if not complete:
             found.problems.append(f"{subject} was answered incompletely")
         older = [name for name in missing.split(",") if (subject.connection, str(subject.kind), name) in kept]
         if older:
             found.problems.append(f"{subject} lacks {','.join(older)}; its columns kept old values")
-        if stale_after is not None and age > stale_after:
-            found.problems.append(f"{subject} was last verified {timedelta(seconds=int(age))} ago")
     counts = Counter(subject.connection for subject in unshown(ports.warehouse))
     found.problems += [
         f"{count} open-dated bookings of {name} were in no answer that is on record"

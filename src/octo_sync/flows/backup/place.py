@@ -108,22 +108,20 @@ def sweep(order: Path, targets: Iterable[Path]) -> None:
         shutil.rmtree(new.with_name(f".{new.stem}.spool"), ignore_errors=True)
 
 
-def sweep_killed(directory: Path, journal: Path) -> list[Path]:
+def sweep_killed(directory: Path, journal: Path) -> None:
     """Remove what processes that live no more left half made: drafts of a journal, scratch folders of a verification."""
-    gone = []
     for pattern, folder in ((f".{glob.escape(journal.name)}.new-*", journal.parent), ("octo-verify-*", directory)):
         for path in folder.glob(pattern):
             found = re.search(r"(?:new|verify)-(\d+)-", path.name)
-            if found and not _lives(int(found[1])):
-                gone.append(path)
+            if found and not is_alive(int(found[1])):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
                     path.unlink(missing_ok=True)
-    return gone
 
 
-def _lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine still runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

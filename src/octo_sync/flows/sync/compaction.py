@@ -62,11 +62,10 @@ def thin_deliveries(ports: Ports, now: datetime) -> int:
     return ports.journal.inbox.prune(now - timedelta(seconds=ports.pipeline.webhooks.keep))
 
 
-def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
+def care(ports: Ports) -> list[Rewritten]:
     """Apply retention, and write anew the files that are worth it; nothing when that was lately, or they are new. Blocking.
 
-    With `at_once` neither the time nor the waste matters. A file that cannot be written anew is left as it is, and the log
-    says why.
+    A file that cannot be written anew is left as it is, and the log says why.
 
     Raises:
         WarehouseLocked: Another process took the file in the moment between the old one and the new one.
@@ -76,13 +75,13 @@ def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
     # The files of a first run are new: to look at them costs a tenth of it.
     first = None if "at" in noted else min((run.started_at for run in ports.journal.runs.last(200)), default=None)
     last = datetime.fromisoformat(noted["at"]) if "at" in noted else first
-    if not at_once and last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
+    if last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
         return []
     retain(ports, now)
     per_value: dict[str, float] = dict(noted.get("bytes_per_value", {}))
     done = []
-    for file, size in ports.warehouse.sizes(least=0 if at_once else settings.small).items():
-        if at_once or is_worth_it(size, per_value.get(file), settings):
+    for file, size in ports.warehouse.sizes(least=settings.small).items():
+        if is_worth_it(size, per_value.get(file), settings):
             rewritten = _rewrite(ports, file, size)
             if rewritten is not None:
                 done.append(rewritten)

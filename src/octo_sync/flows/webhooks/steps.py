@@ -132,13 +132,10 @@ class Steps:
                 continue
             else:
                 found[str(one.id)] = one
-        if any(planning.has_secret(one, row) for one in found.values() for row in rows):
-            self._remember_shown()
-        return list(found.values())
-
-    def _remember_shown(self) -> None:
-        if self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is None:
+        is_noted = self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is not None
+        if not is_noted and any(planning.has_secret(one, row) for one in found.values() for row in rows):
             self.journal.settings.set(_HEADERS_SHOWN, "yes", connection=self.connection)
+        return list(found.values())
 
     async def act(self, step: Step, turn: Turn) -> None:
         """Carry out one step. What is in doubt after it, the next look tells."""

@@ -31,6 +31,8 @@ log = logging.getLogger("octo_sync")
 Whose = Literal["ours", "another connection's", "somebody else's"]
 State = Literal["current", "to mend", "surplus", ""]
 _NONE_HERE = frozenset({404, 405, 501})
+_OVERLAP, _LATEST = 3600.0, 86_400.0
+"""Seconds that a former endpoint is accepted (`plan.outdated`)."""
 TOLD_AT = "told_at_endpoint"
 """The endpoint since whose making every change was told, or everything was asked for."""
 
@@ -70,9 +72,8 @@ class Listed:
 class Subscriber:
     """Takes care of one connection's subscription.
 
-    `address` is the public address that reaches the receiver (`webhooks.url`), empty to look and to remove only. `overlap`
-    and `latest` say, in seconds, how long a former endpoint is accepted (`plan.outdated`). `automatic`: made by
-    a schedule, so that it does not undo a removal that a person asked for.
+    `address` is the public address that reaches the receiver (`webhooks.url`), empty to look and to remove only.
+    `automatic`: made by a schedule, so that it does not undo a removal that a person asked for.
 
     The methods raise what the client raises, where trying again later may help (`ServiceUnavailable`, `RateLimited`,
     `AnswerInvalid`) or a person must look (`AuthenticationRefused` with 401); and JournalError.
@@ -86,12 +87,9 @@ class Subscriber:
         *,
         clock: Clock,
         tokens: Tokens,
-        overlap: float = 3600.0,
-        latest: float = 86_400.0,
         automatic: bool = False,
     ) -> None:
         self._journal, self._address, self._clock = journal, address, clock
-        self._overlap, self._latest = overlap, latest
         self._steps = Steps(journal, client, address, tokens, automatic)
         self._connection = self._steps.connection
 
@@ -183,7 +181,7 @@ class Subscriber:
         if not self._steps.automatic:
             self._journal.settings.set(REMOVED, None, connection=self._connection)
         rows = self._journal.endpoints.rows(self._connection)
-        self._journal.endpoints.retire(planning.abandoned(rows, self._clock.now(), latest=self._latest))
+        self._journal.endpoints.retire(planning.abandoned(rows, self._clock.now(), latest=_LATEST))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
@@ -201,7 +199,7 @@ class Subscriber:
     def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
         rows = self._journal.endpoints.rows(self._connection)
-        over = planning.outdated(rows, row, self._clock.now(), overlap=self._overlap, latest=self._latest)
+        over = planning.outdated(rows, row, self._clock.now(), overlap=_OVERLAP, latest=_LATEST)
         self._journal.endpoints.retire(over)
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
