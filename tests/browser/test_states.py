@@ -93,6 +93,7 @@ def test_of_300_hostile_texts_in_every_field_a_browser_runs_none(look, demo, ser
                 paths.append(link[2:])
     assert set(counts.values()) == {4}
     assert len(shown) == 300
+    assert page.evaluate("mk007x; window.ran") == [7], "the traps are set"
 
 
 @pytest.mark.deep(4)

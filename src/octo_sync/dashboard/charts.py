@@ -139,7 +139,7 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
         "yAxis": {
             "type": "category",
             "inverse": True,
-            "data": list(names),
+            "data": _in_a_line(names),
             "axisLabel": {"width": 180, "overflow": "truncate"},
         },
         "series": [
@@ -147,6 +147,11 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
             for label, (color, counts) in series.items()
         ],
     }
+
+
+def _in_a_line(names: Sequence[str]) -> list[str]:
+    """A second line of a name would lie on the next one."""
+    return [name.replace("\n", " ") for name in names]
 
 
 def heat_map(
@@ -176,7 +181,7 @@ def heat_map(
         "yAxis": {
             "type": "category",
             "inverse": True,
-            "data": list(rows),
+            "data": _in_a_line(rows),
             "axisLabel": {"width": 180, "overflow": "truncate"},
         },
         "visualMap": {

@@ -109,8 +109,14 @@ def _map(found: CoverageMap, now: datetime) -> list[Item]:
 
 def _parts(found: CoverageMap) -> Table:
     """What the cells say when a pointer is held over them, for whoever has none."""
-    rows = [(cell.title,) for line in found.lines for cell in line.cells if cell.level != "none"]
-    return Table("Each cell of the map", [Column("Product, month and how it was verified")], rows)
+    columns = [Column("Product"), Column("Month"), Column("How it was verified", "sentence")]
+    rows = [
+        (line.name, cell.month, cell.title.removeprefix(f"{line.name}, {cell.month}: "))
+        for line in found.lines
+        for cell in line.cells
+        if cell.level != "none"
+    ]
+    return Table("Each cell of the map", columns, rows)
 
 
 def _hidden(found: CoverageMap) -> Table:
