@@ -53,7 +53,7 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, demo, serving,
     assert window.said() == []
 
 
-@pytest.mark.deep(2, everyday=["month"])
+@pytest.mark.deep(2, everyday=["month-bookings"])
 @pytest.mark.parametrize(
     ("tile", "through"),
     [("cancelled", "bookings?"), ("lead-time", ""), ("month", "bookings?"), ("differences", "difference?")],
