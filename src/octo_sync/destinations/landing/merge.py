@@ -173,7 +173,9 @@ class Merger(Keeping):
             if self.noun.name == "availability"
             else f" qualify row_number() over (partition by {', '.join(f'i.{k}' for k in table.key)}) = 1"
         )
-        came = f"({self._incoming(table)}) i semi join {owner} p on {equal(table.parent_key, 'i', 'p')}{once}"
+        # Where every record is new there is nothing to choose from.
+        some = "" if parent.new == self.facts.rows else f" semi join {owner} p on {equal(table.parent_key, 'i', 'p')}"
+        came = f"({self._incoming(table)}) i{some}{once}"
         if not parent.updates:
             if present:
                 names = ", ".join(c.name for c in table.columns)
@@ -345,7 +347,7 @@ class Merger(Keeping):
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
             f"from {target} t join ({scope}) p on {equal(table.scope, 't', 'p')}{self._within(table)} "
-            f"where {going}{newer} group by all",
+            f"where {going}{newer}{self._prune()} group by all",
         )
         self.absent += missed
         if missed:
