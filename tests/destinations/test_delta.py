@@ -230,6 +230,8 @@ def test_a_kill_at_any_write_leaves_the_landing_whole_or_not_at_all(
         with contextlib.closing(open_warehouse(name, host)) as found:
             there = rows_of(found)
             assert there in (before, after), last
+            newest = {n: deltalake.DeltaTable(p).version() for n, p in found._lake._paths.items() if n != lake.STATE}
+            assert newest == found._lake.versions, "nor does one who reads the newest version see a part of it"
             found.claim_writer(2, "next")
             found.land(second(fence=2))
             assert rows_of(found) == after, last
@@ -241,18 +243,34 @@ def test_a_kill_at_any_write_leaves_the_landing_whole_or_not_at_all(
     assert not outcomes[0]
 
 
-def test_a_landing_whose_answers_are_lost_is_landed_once(warehouse, monkeypatch):
-    warehouse.land(first())
-    before, real = dict(warehouse._lake.versions), deltalake.write_deltalake
+def lost(does):
+    """What is asked of an object store is done, and the answer does not come."""
 
-    def lost(*arguments, **named):
-        real(*arguments, **named)
+    def asked(*arguments, **named):
+        does(*arguments, **named)
         raise OSError("the connection broke")
 
-    monkeypatch.setattr(deltalake, "write_deltalake", lost)
+    return asked
+
+
+def test_a_landing_and_a_publish_whose_answers_are_lost_are_there_once(warehouse, tmp_path, monkeypatch):
+    warehouse.land(first())
+    before = dict(warehouse._lake.versions)
+    monkeypatch.setattr(deltalake, "write_deltalake", lost(deltalake.write_deltalake))
     warehouse.land(second())
     assert {after - before[name] for name, after in warehouse._lake.versions.items()} == {0, 1}
     assert warehouse.query("select count(*) from core.bookings").rows == [(4,)]
+    shown(warehouse, tmp_path)
+    assert len(published(warehouse._lake.root)["marts/sold"]) == 4
+
+
+def test_a_lake_is_made_though_the_answers_are_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(deltalake.DeltaTable, "create", lost(deltalake.DeltaTable.create))
+    monkeypatch.setattr(deltalake, "write_deltalake", lost(deltalake.write_deltalake))
+    with contextlib.closing(opened(tmp_path)) as made:
+        assert set(made._lake.versions.values()) == {0}
+    monkeypatch.undo()
+    opened(tmp_path, "there").close()
 
 
 @pytest.mark.deep(8)

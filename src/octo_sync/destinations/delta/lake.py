@@ -79,18 +79,20 @@ class Lake:
     def make(self, schemas: "Mapping[str, pa.Schema]") -> None:
         """Make the tables that are not there, empty, with what their columns mean."""
         from deltalake import DeltaTable, Schema  # noqa: PLC0415 - an extra that few need
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
 
         with translated(self.root):
             for name in self.tables.keys() - self.landed.versions.keys():
-                made = DeltaTable.create(
-                    self._paths[name],
-                    Schema.from_arrow(schemas[name]),
-                    mode="ignore",
-                    partition_by=[BUCKET, MONTH],
-                    description=self.tables[name].description,
-                    configuration={**SETTINGS},
-                )
-                self._reach(name, made)
+                with contextlib.suppress(DeltaError, OSError):  # it may be there, and only the answer was lost
+                    DeltaTable.create(
+                        self._paths[name],
+                        Schema.from_arrow(schemas[name]),
+                        mode="ignore",
+                        partition_by=[BUCKET, MONTH],
+                        description=self.tables[name].description,
+                        configuration={**SETTINGS},
+                    )
+                self._reach(name, self._latest(name))
 
     def undo(self) -> None:
         """Bring every table back to what has landed."""

@@ -5,7 +5,7 @@ Without deletion vectors and wall clocks, for which a reader of version 1 has no
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -64,12 +64,27 @@ def write_together(
     Former files go after `KEPT_HOURS`. Call it where errors are `translated`.
     """
     import pyarrow as pa  # noqa: PLC0415 - commands start fast
-    from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - an extra that few need
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake  # noqa: PLC0415 - an extra that few need
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
+
+    mark = Transaction(state, int(at.timestamp() * 1_000_000))
 
     def put(name: str, batches: "pa.RecordBatchReader") -> "DeltaTable":
-        write_deltalake(
-            f"{root}/{name}", batches, mode="overwrite", schema_mode="overwrite", configuration={**(settings or {})}
-        )
+        try:
+            write_deltalake(
+                f"{root}/{name}",
+                batches,
+                mode="overwrite",
+                schema_mode="overwrite",
+                configuration={**(settings or {})},
+                commit_properties=CommitProperties(app_transactions=[mark]),
+            )
+        except (DeltaError, OSError):
+            with suppress(DeltaError, OSError):
+                # It may have been written, and only the answer was lost.
+                if (there := DeltaTable(f"{root}/{name}")).transaction_version(state) == mark.version:
+                    return there
+            raise
         return DeltaTable(f"{root}/{name}")
 
     written = {name: put(name, readable(batches)) for name, batches in tables}

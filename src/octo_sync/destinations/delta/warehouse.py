@@ -7,9 +7,7 @@ the lake because another machine has landed since, is known when it is opened, a
 """
 
 import contextlib
-import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from octo_sync.destinations.base import Absence, Fence, Landing, LandingReport
 from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.delta.lake import BUCKET, MONTH, SETTINGS, Lake, Landed
+from octo_sync.destinations.delta.note import Note
 from octo_sync.destinations.delta.partitions import Digests, changed, condition, digests, rows_of
 from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema, vacuum_together, write_together
 from octo_sync.destinations.delta.tables import translated as lake_errors
 from octo_sync.destinations.duckdb.carry_over import attached
-from octo_sync.destinations.duckdb.files import about_file, rename
 from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
@@ -31,7 +29,7 @@ from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
 from octo_sync.destinations.state import Run
-from octo_sync.errors import WarehouseError, WarehouseLocked
+from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -41,6 +39,8 @@ T = TypeVar("T")
 
 _OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
 """What a working copy says about itself."""
+_WIDE = "products"
+"""A noun whose landing may change rows of all others."""
 _PROOF, MARTS = "ops.coverage", "marts"
 PUBLISHED = "octo_sync_published"
 """The table of the tables: which versions of marts, core and ops readers see as one state."""
@@ -57,16 +57,16 @@ class DeltaWarehouse(DuckDBWarehouse):
 
     def __init__(self, root: str, copy: Path, private_copy: Path, *, tables: Sequence[Table], **settings: Any) -> None:  # noqa: ANN401 - the working copy's
         self._lake = Lake(root, [t for t in tables if t.full_name not in _OWN])
-        self._note = copy.with_suffix(".landed")
+        self._note = Note(copy, private_copy)
         self._digests: dict[str, Digests] = {}
         """Of what is in the lake."""
         self._shown: dict[str, int] = {}
         """The versions of the tables that a copy in the making has the rows of."""
         landed = self._lake.look()
         steps = steps_after(landed.schema if landed else None, root)
-        is_as_landed = landed is not None and not steps and self._noted() == self._mark(landed)
+        is_as_landed = landed is not None and not steps and self._note.is_of(landed)
         if not is_as_landed:
-            _remove(copy, private_copy)
+            self._note.remove_copy()
         super().__init__(copy, private_copy, tables=tables, **settings)
         try:
             with self._lock, translated(self.path):
@@ -85,33 +85,6 @@ class DeltaWarehouse(DuckDBWarehouse):
             raise
 
     # -- the working copy ---------------------------------------------------------------------------------------
-
-    def _mark(self, landed: Landed) -> dict[str, Any]:
-        return {"lake": landed.id, "number": landed.number}
-
-    def _noted(self) -> object:
-        try:
-            return json.loads(self._note.read_bytes())
-        except (OSError, ValueError):
-            return None
-
-    def _forget(self) -> None:
-        """From here on the copy may be another than the lake; for good, also if the power fails."""
-        if self._note.exists():
-            self._note.unlink()
-            directory = os.open(self._note.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-
-    def _remember(self) -> None:
-        fresh = self._note.with_suffix(".fresh")
-        with fresh.open("w") as file:
-            json.dump(self._mark(self._lake.landed), file)
-            file.flush()
-            os.fsync(file.fileno())
-        rename(fresh, self._note)
 
     def _load(self, landed: Landed) -> None:
         """Fill the copy, which is empty, with what has landed."""
@@ -136,11 +109,12 @@ class DeltaWarehouse(DuckDBWarehouse):
         schema, _ = readable_schema(self._db.sql(rows_of(table, (), ())).to_arrow_table().schema)
         return pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in schema])
 
-    def _looked(self) -> dict[str, Digests]:
-        """What the copy's parts are by now."""
+    def _looked(self, nouns: Collection[str] = ()) -> dict[str, Digests]:
+        """What the copy's parts are by now; with `nouns` of those tables that a landing of these can have changed."""
         return {
             name: {(c, month): (rows, number) for c, month, rows, number in self._run(digests(table))}
             for name, table in self._lake.tables.items()
+            if not nouns or _WIDE in nouns or _noun_of(table, self._lake.tables) in {*nouns, ""}
         }
 
     def _token(self) -> int:
@@ -150,21 +124,22 @@ class DeltaWarehouse(DuckDBWarehouse):
     # -- writing ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _stored(self) -> Iterator[None]:
-        """What the block changes in the copy is in the lake when it has ended."""
+    def _stored(self, nouns: Collection[str] = ()) -> Iterator[None]:
+        """What the block changes in the copy, no more than a landing of these nouns can, is in the lake when it has ended."""
         with self._lock, translated(self.path):
             self._lake.check(self._token())
-            self._forget()
+            is_as_landed = self._note.is_there
+            self._note.forget()
             yield
-            self._store()
+            self._store(nouns if is_as_landed else ())
 
-    def _store(self) -> None:
+    def _store(self, nouns: Collection[str] = ()) -> None:
         """Write each partition that is another one than in the lake: rows before what says that they are proven.
 
         What an earlier landing could not write is written now: the copy never goes back, so an answer may count on it.
         """
         self._mend()
-        now, fence = self._looked(), self._token()
+        now, fence = self._looked(nouns), self._token()
         for name in sorted(now, key=lambda name: (not self._lake.tables[name].private, name == _PROOF, name)):
             is_new = name not in self._digests
             partitions = changed(self._digests.get(name, {}), now[name])
@@ -177,7 +152,7 @@ class DeltaWarehouse(DuckDBWarehouse):
         landed = self._lake.landed
         if self._lake.versions != landed.versions or landed.fence != fence:
             self._lake.commit(fence)
-        self._remember()
+        self._note.remember(self._lake.landed)
 
     def _batches(self, rows: str, cursors: contextlib.ExitStack) -> "pa.RecordBatchReader":
         # A cursor of its own: when a write fails, what was not read to its end would block all else.
@@ -191,7 +166,7 @@ class DeltaWarehouse(DuckDBWarehouse):
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
-        with self._stored():
+        with self._stored({a.noun for a in landing.answered}):
             return super().land(landing)
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
@@ -214,8 +189,8 @@ class DeltaWarehouse(DuckDBWarehouse):
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
         with self._lock, translated(self.path):
-            if not self._note.exists():
-                self._store()
+            with self._stored():
+                pass  # what is published is looked at whole
             draft = super()._copied(target, contacts)
             self._shown = {n: v for n, v in self._lake.versions.items() if not self._lake.tables[n].private}
         return draft
@@ -281,18 +256,5 @@ class DeltaWarehouse(DuckDBWarehouse):
             vacuum_together(self._lake.root, PUBLISHED, f"{MARTS}/")
 
 
-def _remove(*files: Path) -> None:
-    """Remove a working copy that is not what the lake has.
-
-    Raises:
-        WarehouseLocked: Somebody has it open.
-    """
-    for file in files:
-        try:
-            about_file(file)
-        except WarehouseLocked:
-            raise
-        except WarehouseError:
-            pass  # damaged, which is as good a reason
-        for part in (file, file.with_name(f"{file.name}.wal")):
-            part.unlink(missing_ok=True)
+def _noun_of(table: Table, tables: Mapping[str, Table]) -> str:
+    return tables[table.history_of].noun if table.history_of else table.noun
