@@ -175,6 +175,13 @@ def test_every_reader_can_read_every_table_and_finds_what_has_landed(warehouse):
             assert sorted(map(repr, db.sql(f"select {told} from rows").fetchall())) == there[table.full_name]
 
 
+def test_what_a_command_changes_is_in_the_lake(warehouse):
+    """Also of tables that a landing of these nouns leaves alone."""
+    warehouse.land(first())
+    warehouse.run_script(["delete from core.availability where local_date >= date '2026-12-01'"])
+    assert deltalake.DeltaTable(f"{warehouse._lake.root}/core/availability").to_pyarrow_table().num_rows == 1
+
+
 @pytest.mark.deep(2)
 def test_an_equal_answer_writes_nothing_but_when_it_was_verified(warehouse):
     warehouse.land(first())
@@ -494,6 +501,10 @@ def test_readers_see_marts_and_tables_of_one_publish(warehouse, tmp_path):
     assert published(root) == seen, "what landed since is shown by the next publish"
     shown(warehouse, tmp_path)
     assert len(published(root)["core/bookings"]) == len(published(root)["marts/sold"]) == 4
+    shown(warehouse, tmp_path)
+    assert len(published(root)["marts/sold"]) == 4
+    version = {name: deltalake.DeltaTable(f"{root}/{name}").version() for name in ("marts/sold", "octo_sync_published")}
+    assert version == {"marts/sold": 1, "octo_sync_published": 2}, "equal rows are not written again"
 
 
 def test_a_publish_that_breaks_in_the_lake_shows_nothing_of_itself(warehouse, tmp_path, monkeypatch):

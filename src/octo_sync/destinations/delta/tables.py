@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octo_sync.destinations.reading import as_texts
@@ -55,42 +56,43 @@ def write_together(
     state: str,
     at: datetime,
     *,
-    beside: Mapping[str, int] | None = None,
-    settings: Mapping[str, str] | None = None,
+    marks: Mapping[str, int] = MappingProxyType({}),
+    beside: Mapping[str, int] = MappingProxyType({}),
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Written]:
     """Write each table whole to `root/NAME` as a new version, and last the table `state`: which versions belong together.
 
-    `beside` are versions of other tables that belong to them, by what the state calls them; `settings` are for new tables.
-    Former files go after `KEPT_HOURS`. Call it where errors are `translated`.
+    `marks` are numbers by which `there_already` knows the tables again, `beside` versions of other tables that belong to them,
+    by what the state calls them; `settings` are for new tables. Former files go after `KEPT_HOURS`. Call it where errors are
+    `translated`.
     """
     import pyarrow as pa  # noqa: PLC0415 - commands start fast
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake  # noqa: PLC0415 - an extra that few need
     from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
 
-    mark = Transaction(state, int(at.timestamp() * 1_000_000))
-
     def put(name: str, batches: "pa.RecordBatchReader") -> "DeltaTable":
+        mark = marks.get(name, int(at.timestamp() * 1_000_000))
         try:
             write_deltalake(
                 f"{root}/{name}",
                 batches,
                 mode="overwrite",
                 schema_mode="overwrite",
-                configuration={**(settings or {})},
-                commit_properties=CommitProperties(app_transactions=[mark]),
+                configuration={**settings},
+                commit_properties=CommitProperties(app_transactions=[Transaction(state, mark)]),
             )
         except (DeltaError, OSError):
+            # It may have been written, and only the answer was lost.
             with suppress(DeltaError, OSError):
-                # It may have been written, and only the answer was lost.
-                if (there := DeltaTable(f"{root}/{name}")).transaction_version(state) == mark.version:
-                    return there
+                if there_already(root, state, {name: mark}):
+                    return DeltaTable(f"{root}/{name}")
             raise
         return DeltaTable(f"{root}/{name}")
 
     written = {name: put(name, readable(batches)) for name, batches in tables}
     done = {name: _written(f"{root}/{name}", table) for name, table in written.items()}
     rows: list[tuple[str, int, int | None]] = [(name, one.version, one.rows) for name, one in done.items()]
-    rows += [(name, version, None) for name, version in (beside or {}).items()]
+    rows += [(name, version, None) for name, version in beside.items()]
     names, versions, counts = zip(*rows, strict=True) if rows else ((), (), ())
     belongs = {
         "table_name": pa.array(names, pa.string()),
@@ -101,6 +103,14 @@ def write_together(
     for table in (*written.values(), put(state, pa.table(belongs).to_reader())):
         table.vacuum(retention_hours=KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
     return list(done.values())
+
+
+def there_already(root: str, state: str, marks: Mapping[str, int]) -> dict[str, int]:
+    """Of these tables those that were written last with their number, and their versions."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+
+    there = {name: DeltaTable(f"{root}/{name}") for name in marks if DeltaTable.is_deltatable(f"{root}/{name}")}
+    return {name: table.version() for name, table in there.items() if table.transaction_version(state) == marks[name]}
 
 
 def vacuum_together(root: str, state: str, folder: str) -> None:
