@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import LATER
+from tests.warehouse.test_finance import sums
 from tests.warehouse.test_questions import AROUND, same
 from tests.warehouse.test_revenue import page
 from tests.warehouse.truth import DAY, grouped, people, total
@@ -35,19 +36,9 @@ def was_sold(b):
     return b["was_sold"]
 
 
-def prices(rows):
-    return {
-        "bookings": len(rows),
-        "guests": total(rows, "guests"),
-        "retail_amount": total(rows, "retail"),
-        "net_amount": total(rows, "net"),
-        "without_net": sum(b["net"] is None for b in rows),
-    }
-
-
 def margins(rows):
     margins = [b | {"margin": b["retail"] - b["net"]} for b in rows if b["net"] is not None]
-    return prices(rows) | {"margin_amount": total(margins, "margin")}
+    return sums(rows) | {"margin_amount": total(margins, "margin")}
 
 
 def lost(rows):
@@ -66,8 +57,8 @@ def lost_money(rows):
 @pytest.mark.parametrize(
     ("name", "given", "day", "counts", "keys", "figures", "order"),
     [
-        ("revenue_months", {"by": None}, "travel_date", is_sold, MONTHS, prices, MONTHS[:2]),
-        ("revenue_months", {"by": THEN}, "travel_date", was_there_then, MONTHS, prices, MONTHS[:2]),
+        ("revenue_months", {"by": None}, "travel_date", is_sold, MONTHS, sums, MONTHS[:2]),
+        ("revenue_months", {"by": THEN}, "travel_date", was_there_then, MONTHS, sums, MONTHS[:2]),
         ("revenue_products", {}, "travel_date", is_sold, PRODUCTS, margins, ("currency", "-retail_amount")),
         ("cancellations_months", {}, "booking_date", was_sold, MADE_IN, lost, ("booking_month", "channel_name")),
         ("cancellations_products", {}, "booking_date", was_sold, MADE_OF, lost_money, ("-cancelled", "product_name")),
