@@ -27,6 +27,7 @@ from tests.destinations.contract import (
 from octo_sync.destinations.delta import lake
 from octo_sync.destinations.delta.warehouse import DeltaWarehouse
 from octo_sync.destinations.erasing import ContactRow
+from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.errors import WarehouseError, WriterFenced
 from octo_sync.flows.publish import publish
 from octo_sync.model import Window
@@ -312,6 +313,28 @@ def test_an_object_store_that_fails_costs_repeats_and_no_row(open_warehouse, mon
         monkeypatch.undo()
         assert {"before", "after"} <= set(failures)
         assert contract.say(shaken) == wanted
+
+
+def test_contacts_that_are_ahead_of_their_booking_are_so_in_the_lake_only_with_a_word_to_look_anew(
+    open_warehouse, monkeypatch
+):
+    """The private file is written first. The landing then failed, and something else was written."""
+    with contextlib.closing(open_warehouse()) as here:
+        here.claim_writer(1, "here")
+        here.land(first())
+
+        def fails(_):
+            raise WarehouseError("no space")
+
+        monkeypatch.setattr(LandingWork, "land", fails)
+        with pytest.raises(WarehouseError, match="no space"):
+            here.land(landing(december([booking(1, name="Other"), booking(2)], 20), minutes=1))
+        monkeypatch.undo()
+        here.write_log("core.connections", [{"connection_id": "main", "is_active": True}])
+    with contextlib.closing(open_warehouse(host="there")) as there:
+        assert ("Other",) in there.query("select full_name from personal.private.booking_contacts").rows
+        hashes = "select distinct answer_hash from ops.coverage where resource = 'bookings'"
+        assert there.query(hashes).rows == [(None,)]
 
 
 def test_a_copy_that_another_machine_went_on_from_is_made_anew(open_warehouse):

@@ -158,6 +158,20 @@ def test_a_postgresql_address_is_a_destination_without_files_of_its_own(read):
     assert pipeline.private_path is None
 
 
+@pytest.mark.parametrize(
+    ("address", "lake"),
+    [("delta+s3://bucket/acme", "s3://bucket/acme"), ("delta+file:///srv/lake/acme", "file:///srv/lake/acme")],
+)
+def test_a_place_for_delta_tables_is_a_destination_with_a_working_copy_beside_the_project(read, project, address, lake):
+    pipeline = read(f'destination = "{address}"\n' + MINIMAL)
+
+    assert pipeline.lake == lake
+    assert pipeline.destination == project / ".acme.lake/octo.duckdb"
+    assert pipeline.private_path == project / ".acme.lake/octo.private.duckdb"
+    assert pipeline.publish.path == project / "octo.read.duckdb"
+    assert read(MINIMAL).lake is None
+
+
 def test_a_pipeline_never_shows_its_tokens(read):
     pipeline = read()
 
@@ -550,6 +564,13 @@ def test_a_private_address_has_to_be_named_itself(mistakes):
             'destination = "${ACME_TOKEN}"\n' + MINIMAL,
             'destination: expected a path such as "octo.duckdb", or a postgres',
         ),
+        ('destination = "delta+s3://bucket"\n' + MINIMAL, "destination: expected a folder of its own for Delta tables"),
+        ('destination = "delta+file://lake/octo"\n' + MINIMAL, "destination: expected a folder of its own for Delta"),
+        (
+            'destination = "delta+s3://u:secret@bucket/x"\n' + MINIMAL,
+            "destination: expected an address without a password",
+        ),
+        ('journal = "delta+s3://bucket/octo"\n' + MINIMAL, "journal: expected a path such as"),
         ('destination = "${ACME_TOKEN}.duckdb"\n' + MINIMAL, "destination: expected a path such as"),
         ('journal = "octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),
         ('[publish]\npath = "./x/../octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),

@@ -1,4 +1,4 @@
-"""Moving a project from files to PostgreSQL, with its history: afterwards the next sync goes on where the last one ended."""
+"""Moving a project from files to PostgreSQL or Delta tables, with its history: the next sync goes on where the last ended."""
 
 import contextlib
 import os

@@ -15,7 +15,7 @@ _FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.jour
 """Keys that may hold an address, and what they hold else."""
 LAKE = "delta+"
 """What stands before the address of a place for Delta tables, which is then any that delta-rs knows."""
-_LAKE = re.compile(r"delta\+(file:///|[a-z0-9]+://[^/]+/)[^/?#].*")
+_LAKE = re.compile(r"delta\+(file:///|(?!file:)[a-z0-9]+://[^/]+/)[^/?#].*")
 
 
 def filled(file: PipelineFile, layers: Layers, mistakes: list[str]) -> PipelineFile:

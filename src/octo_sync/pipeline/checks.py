@@ -288,13 +288,13 @@ def beside(path: Path, word: str) -> Path:
 def destination(file: PipelineFile, directory: Path) -> Path | str:
     """The DuckDB file, the working copy of Delta tables, or the text of a `postgresql://` address."""
     if (place := lake(file)) is not None:
-        return directory / f".{place.rstrip('/').rpartition('/')[2]}.lake" / "octo.duckdb"
+        return directory / f".{place.rpartition('/')[2]}.lake" / "octo.duckdb"
     return file.destination if "://" in file.destination else directory / file.destination
 
 
 def lake(file: PipelineFile) -> str | None:
     """Where the warehouse's Delta tables are, as delta-rs takes it; None where it has none."""
-    return file.destination.removeprefix(LAKE) if file.destination.startswith(LAKE) else None
+    return file.destination.removeprefix(LAKE).rstrip("/") if file.destination.startswith(LAKE) else None
 
 
 def read_path(file: PipelineFile, directory: Path) -> Path:
