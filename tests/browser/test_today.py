@@ -56,10 +56,14 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, demo, serving,
 @pytest.mark.deep(2, everyday=["month-bookings"])
 @pytest.mark.parametrize(
     ("tile", "through"),
-    [("cancelled", "bookings?"), ("lead-time", ""), ("month", "bookings?"), ("differences", "difference?")],
+    [
+        *((tile, "bookings?") for tile in ("bookings", "guests", "cancelled", "month")),
+        ("lead-time", ""),
+        ("differences", "difference?"),
+    ],
     ids=lambda value: value.strip("?"),
 )
-def test_each_tile_leads_to_a_booking_and_back_by_four_clicks_at_most(look, base, tile, through):
+def test_each_tile_of_bookings_leads_to_one_and_back_by_four_clicks_at_most(look, base, tile, through):
     window = look(base)
     window.open()
     follow(window, f"[data-tile={tile}] a")

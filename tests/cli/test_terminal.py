@@ -96,6 +96,7 @@ def test_colours_can_be_refused(looked, words, environment):
 @pytest.mark.deep(0.6)
 def test_colours_can_be_wished_for_in_a_pipe(looked):
     assert "\x1b[" in looked("--color", "always", "status").stdout
+    assert "\x1b[" in looked("status", "--color", "always").stdout
     assert "\x1b[" in looked("status", environment={"FORCE_COLOR": "1"}).stdout
     assert "\x1b[" not in looked("status", environment={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
 

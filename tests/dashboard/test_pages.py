@@ -664,7 +664,9 @@ async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, p
 
 @pytest.mark.deep(0.6)
 async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
-    option = charts(await shown().text("/pickup"))["pick-up"]["option"]
+    page = await shown().text("/pickup")
+    assert "horizon.bookings = &#34;-430d..+365d&#34; fetches them" in page, "nothing is known of last year"
+    option = charts(page)["pick-up"]["option"]
     series = {s["name"]: dict(zip(option["xAxis"]["data"], s["data"], strict=True)) for s in option["series"]}
     november = series["Nov 2026"]
     assert november["14 d"] is not None, "the last day is ten days away"
@@ -672,6 +674,19 @@ async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     assert all(value is not None for value in series["Oct 2026"].values())
     styles = {s["name"]: s["lineStyle"]["type"] for s in option["series"]}
     assert (styles["Oct 2026"], styles["Nov 2026"]) == ("solid", "dashed")
+
+
+@pytest.mark.deep(0.6)
+async def test_a_month_has_one_colour_on_all_pages(shown):
+    pages = [
+        charts(await shown().text(address))["pick-up"]["option"]["series"]
+        for address in ("/", "/pickup?first=2026-11-01&last=2026-12-31")
+    ]
+    first, second = ({line["name"]: line["color"] for line in lines} for lines in pages)
+    both = first.keys() & second.keys()
+    assert list(first) != list(second)
+    assert len({first[month] for month in both}) == len(both) > 1
+    assert {month: first[month] for month in both} == {month: second[month] for month in both}
 
 
 @pytest.mark.deep(1)

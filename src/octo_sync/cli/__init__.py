@@ -20,7 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from octo_sync import __version__, errors
-from octo_sync.cli import streams
+from octo_sync.cli import options, streams
 from octo_sync.cli.options import Group
 
 __all__ = ["COMMANDS", "REPLACED", "exit_code", "main", "program", "versions"]
@@ -162,21 +162,11 @@ def _show_versions(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks and log lines.")
 @click.option("-q", "--quiet", is_flag=True, help="Only errors and data.")
-@click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    show_default=True,
-    help="Colours; auto asks the terminal, NO_COLOR and FORCE_COLOR.",
-)
+@options.color(default="auto", show_default=True)
 @click.pass_context
-def root(ctx: click.Context, *, debug: bool, quiet: bool, color: str) -> None:
+def root(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
     """Keep a SQL copy of an OCTO booking service, and prove that it is complete."""
-    ctx.ensure_object(dict).update(debug=debug, quiet=quiet, color=color, command=ctx.invoked_subcommand)
-    if color == "auto":
-        environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
-        color = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
-    ctx.color = {"always": True, "never": False}.get(color)
+    ctx.ensure_object(dict).update(debug=debug, quiet=quiet, command=ctx.invoked_subcommand)
 
 
 def exit_code(error: Exception) -> int:

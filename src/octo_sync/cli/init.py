@@ -40,7 +40,8 @@ token = {token}  # where the token is, never the token itself: {{ env = "NAME" }
 {allow}
 [horizon]
 bookings = "-90d..+365d"                # days of travel whose bookings are kept, before and after today; days of booking
-                                        # where the service filters by those: octo-sync doctor tells
+                                        # where the service filters by those: octo-sync doctor tells; with "-430d..+365d"
+                                        # the pages have last year beside this one
 availability = "0d..+365d"              # travel dates whose availability is kept
 
 # Without a schedule `octo-sync serve` pulls nothing by itself. With webhooks it is needed too: nobody is notified of other

@@ -35,6 +35,7 @@ def project(function: F) -> F:
         function = click.option(
             *spellings, name, is_flag=True, hidden=True, expose_value=False, callback=_for_all, help=text
         )(function)
+    function = color(hidden=True)(function)
     function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
         function
     )
@@ -65,6 +66,29 @@ def example(words: str) -> Callable[[C], C]:
         return command
 
     return with_example
+
+
+def color(**more: Any) -> Callable[[F], F]:  # noqa: ANN401 - of `click.option`
+    """`--color`."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        expose_value=False,
+        callback=_colored,
+        help="Colours; auto asks the terminal, NO_COLOR and FORCE_COLOR.",
+        **more,
+    )
+
+
+def _colored(ctx: click.Context, _: click.Parameter, wish: str | None) -> None:
+    if wish is None:
+        return
+    root = ctx.find_root()
+    root.ensure_object(dict)["color"] = wish
+    if wish == "auto":
+        environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
+        wish = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
+    ctx.color = root.color = {"always": True, "never": False}.get(wish)
 
 
 def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature

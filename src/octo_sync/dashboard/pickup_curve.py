@@ -38,9 +38,10 @@ def drawn(
     names = {"product_key": product, "connection_id": channel}
     chosen = {name: value for name, value in names.items() if value}
     rows = source.rows("pickup", first=first, last=last, **asked)
+    # A month has one colour on every page, whichever months stand beside it.
     colors = {
-        month: charts.SERIES[n % len(charts.SERIES)]
-        for n, month in enumerate(sorted({r["travel_month"] for r in rows}))
+        month: charts.SERIES[(12 * int(month[:4]) + int(month[5:])) % len(charts.SERIES)]
+        for month in sorted({r["travel_month"] for r in rows})
     }
     styles = {row["travel_month"]: "dashed" for row in rows if not row["is_final"]}
     to_come = {month: (month_days(month)[1] - today).days for month in styles}
@@ -88,7 +89,7 @@ def drawn(
             empty="No sold booking travels in these months.",
         ),
         download="agg_pickup_curve",
-        note="Dashed: months that are not over. Each ends where its last day still is so many days away."
+        note="Dashed: months in progress; they end at the days before travel that all their days have reached."
         + (" Dotted: the same month a year earlier." if "dotted" in styles.values() else "")
         + (f" Excludes {without:,} bookings without a number of guests." if without else ""),
     )

@@ -129,10 +129,15 @@ def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - a coun
 def _by_the_end(rows: list[dict[str, Any]]) -> str:
     """What the numbers of pace mean."""
     days = [row["as_of_date"] for row in rows]
+    unknown = (
+        ' It is unknown where not all of its bookings were fetched: horizon.bookings = "-430d..+365d" fetches them.'
+        if not all(row["is_last_year_complete"] for row in rows)
+        else ""
+    )
     return (
         f"Counted at the end of {wording.day(max(days))}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
-        "the end; same week: the same 7 days a year earlier."
+        "the end; same week: the same 7 days a year earlier." + unknown
         if days
         else ""
     )
