@@ -4,6 +4,7 @@ The spool is newline-delimited JSON, mode 0600, working storage only: it is gone
 the shape check re-encoded, so that the loader cannot read anything else than what was checked.
 """
 
+import contextlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,21 +57,23 @@ class Stage:
     tables: Sequence[Table]
 
     def read(self) -> None:
-        """Read the spool into `staged_<noun>`."""
+        """Read the spool into `staged_<noun>`, by one statement: to plan it costs as much as to read some megabytes."""
         # By travel month, product and option, so that what is asked for together lies together on disk.
         ordered = sorted(self.answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
-        staged = f"staged_{self.noun.name}"
-        begin = f"create or replace temp table {staged} as"
-        lines: list[bytes] = []
-        size = 0
-        for line in (line for a in ordered for line in a.lines):
-            lines.append(line)
-            size += len(line)
-            if size >= _SPOOL:
-                self._read(lines, begin)
-                begin, lines, size = f"insert into {staged}", [], 0
-        if lines or begin.startswith("create"):
-            self._read(lines, begin)
+        longest = max((len(line) + 2 for a in ordered for line in a.lines), default=0)
+        with contextlib.ExitStack() as stack:
+            files = [self._spooled(stack)]
+            for line in (line for a in ordered for line in a.lines):
+                # DuckDB holds two thousand lines of a file at once, whatever their length: so a file is short.
+                if files[-1].tell() >= _SPOOL:
+                    files.append(self._spooled(stack))
+                files[-1].write(line + b"\n")
+            for file in files:
+                file.flush()
+            self._read([file.name for file in files], longest)
+
+    def _spooled(self, stack: contextlib.ExitStack) -> "tempfile._TemporaryFileWrapper[bytes]":
+        return stack.enter_context(tempfile.NamedTemporaryFile(suffix=".ndjson", dir=self.spool))  # made with mode 0600
 
     def settle(self) -> None:
         """Leave out what later requests have shown. From here on the rows that are there count."""
@@ -96,24 +99,20 @@ class Stage:
             days=Window(min(w.start for w in windows), max(w.end for w in windows)) if windows else None,
         )
 
-    def _read(self, lines: Sequence[bytes], begin: str) -> None:
-        """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""
-        longest = max((len(line) + 2 for line in lines), default=0)
+    def _read(self, files: list[str], longest: int) -> None:
         columns = [f"{column}: '{kind}'" for column, kind in STAGED]
         columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
         record = self.noun.record.replace("'", "''")
         lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
         beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
-        with tempfile.NamedTemporaryFile(suffix=".ndjson", dir=self.spool) as out:  # made with mode 0600
-            out.writelines(line + b"\n" for line in lines)
-            out.flush()
-            self.db.execute(
-                f"{begin} select * exclude (r), unnest(r) from (select * exclude ({lists}), {beside}"
-                f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
-                f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
-                f"maximum_object_size = {max(_LEAST_LINE, longest)}))",
-                [out.name],
-            )
+        self.db.execute(
+            f"create or replace temp table staged_{self.noun.name} as select * exclude (r), unnest(r) "
+            f"from (select * exclude ({lists}), {beside}unnest(records) as r "
+            f"from read_json($1, format = 'newline_delimited', records = 'true', "
+            f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
+            f"maximum_object_size = {max(_LEAST_LINE, longest)}))",
+            [files],
+        )
 
     def _leave_out(self) -> None:
         left_out = [pair for a in self.answered for pair in a.left_out]
