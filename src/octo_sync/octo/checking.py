@@ -168,7 +168,7 @@ def check_bookings(
     ids: list[str] = []
     seen: list[tuple[str, int]] = []
     for index, raw in enumerate(reader.raws()):
-        hashed = hashlib.sha256(raw).digest()
+        hashed = hashlib.blake2b(raw, digest_size=16).digest()
         digest = int.from_bytes(hashed[:8], "little", signed=True) ^ salt
         if digest in known:
             seen.append((known[digest][0], digest))

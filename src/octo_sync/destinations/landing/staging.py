@@ -22,7 +22,7 @@ FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extr
 
 _SUBJECT = ("connection_id", "resource", "subject_key", "request_seq", "product_id", "option_id")
 
-_SPOOL = 4 << 20
+_SPOOL = 2 << 20
 """Bytes of one spool file."""
 _LEAST_LINE = 1 << 20
 """Bytes DuckDB may expect of a line at least; it reserves memory by the longest."""
