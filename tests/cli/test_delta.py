@@ -5,6 +5,7 @@ import shutil
 import duckdb
 import pytest
 from tests.cli.conftest import wait_until
+from tests.destinations.test_delta import holding
 
 from octo_sync.tables import all_tables
 
@@ -97,6 +98,23 @@ def test_a_project_of_files_moves_into_delta_tables_with_all_it_has_and_on_from_
     synced = project.json("sync", real=True)
     assert synced["unchanged"] == synced["subjects"], "what the last sync of the files knew is known"
     assert project.json("db", "rebuild", "--from", former / "octo.duckdb")["rows"] == 0, "it is there already"
+
+
+@pytest.mark.deep(15)
+def test_a_person_is_erased_from_a_lake_in_the_project_and_no_file_of_it_is_left_to_be_looked_at(project):
+    former = project.directory.parent / "former"
+    former.mkdir()
+    for file in project.directory.glob("octo*.duckdb"):
+        file.rename(former / file.name)
+    _with_lake(project)
+    project.ok("db", "rebuild", "--from", former / "octo.duckdb")
+    with duckdb.connect(former / "octo.private.duckdb", read_only=True) as db:
+        ((address,),) = db.execute(
+            "select email_address from private.booking_contacts group by 1 having count(*) = 1 order by 1 limit 1"
+        ).fetchall()
+    assert {"lake", ".octo.lake"} & holding(project.directory, address)
+    project.ok("privacy", "erase", "--email", address, "--yes")
+    assert holding(project.directory, address) == set()
 
 
 def test_what_copies_files_says_that_these_are_in_delta_tables(lake):
