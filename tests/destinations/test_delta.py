@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -279,6 +280,34 @@ def test_a_lake_is_made_though_the_answers_are_lost(tmp_path, monkeypatch):
         assert set(made._lake.versions.values()) == {0}
     monkeypatch.undo()
     opened(tmp_path, "there").close()
+
+
+def test_rows_are_on_the_disk_before_they_count_and_all_of_it_before_the_landing_ends(warehouse, monkeypatch):
+    """Else a power cut takes what the journal has as landed."""
+    root = warehouse._lake.root
+    before, flushed, real = files(warehouse), [], os.fsync
+
+    def noted(number):
+        flushed.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    warehouse.land(first())
+    fresh = [f for name, found in files(warehouse).items() for f in found - before[name]]
+    logs = [
+        f"{warehouse._lake._paths[name]}/_delta_log/{version:020}.json"
+        for name, version in landed_in(root).items()
+        if version
+    ]
+    (state,) = [n for n, path in enumerate(flushed) if path.startswith(f"{root}/octo_sync_landed/_delta_log/0")]
+    assert {*fresh, *logs} <= set(flushed[:state])
+    assert {str(Path(file).parent) for file in fresh} <= set(flushed[:state])
+
+
+def landed_in(root):
+    """The versions of the tables that count."""
+    rows = deltalake.DeltaTable(f"{root}/octo_sync_landed").to_pyarrow_table().to_pylist()
+    return {row["table_name"]: row["version"] for row in rows}
 
 
 @pytest.mark.deep(8)

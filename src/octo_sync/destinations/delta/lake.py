@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.delta.tables import translated
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import WriterFenced
@@ -238,13 +239,16 @@ class Lake:
         found = table.transaction_version(LANDING), table.transaction_version(FENCE)
         return found == (self.landed.number + 1, fence)
 
-    def _reach(self, name: str, table: "DeltaTable") -> None:
+    def _reach(self, name: str, table: "DeltaTable", *, is_new: bool = True) -> None:
         self._opened[name], self._reached[name] = table, table.version()
+        if is_new:
+            flush(self._paths[name], table.version())
 
     def _undo(self, name: str, latest: "DeltaTable", fence: int) -> None:
-        if latest.version() > self._reached[name]:
+        is_torn = latest.version() > self._reached[name]
+        if is_torn:
             latest.restore(self._reached[name], commit_properties=self._marks(fence))
-        self._reach(name, latest)
+        self._reach(name, latest, is_new=is_torn)
 
 
 def _landed(state: "DeltaTable") -> Landed:

@@ -11,6 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.reading import as_texts
 from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError
 
@@ -83,11 +84,14 @@ def write_together(
             )
         except (DeltaError, OSError):
             # It may have been written, and only the answer was lost.
+            is_there = False
             with suppress(DeltaError, OSError):
-                if there_already(root, state, {name: mark}):
-                    return DeltaTable(f"{root}/{name}")
-            raise
-        return DeltaTable(f"{root}/{name}")
+                is_there = bool(there_already(root, state, {name: mark}))
+            if not is_there:
+                raise
+        table = DeltaTable(f"{root}/{name}")
+        flush(f"{root}/{name}", table.version())
+        return table
 
     written = {name: put(name, readable(batches)) for name, batches in tables}
     done = {name: _written(f"{root}/{name}", table) for name, table in written.items()}

@@ -1,0 +1,31 @@
+"""On a disk of our own a commit to Delta tables is flushed by us: delta-rs leaves that to an object store."""
+
+import json
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def flush(table: str, version: int) -> None:
+    """Have one version of a table on the disk for good, its rows before its entry in the log; nothing for an object store."""
+    folder = _folder(table)
+    if folder is None:
+        return
+    log = folder / "_delta_log" / f"{version:020}.json"
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    files = [folder / unquote(entry["add"]["path"]) for entry in entries if "add" in entry]
+    # A folder that is new is an entry of the one above.
+    folders = {above for file in files for above in file.parents if above.is_relative_to(folder)}
+    for path in (*files, *sorted(folders), log, log.parent, folder, folder.parent):
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _folder(table: str) -> Path | None:
+    if "://" not in table:
+        return Path(table)
+    place = urlsplit(table)
+    return Path(unquote(place.path)) if place.scheme == "file" else None
