@@ -74,6 +74,31 @@ async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown
     assert any(row[3] != "unknown" for row in rows)
 
 
+@pytest.fixture(scope="module")
+def seen_twice(variant):
+    """A copy in which a second connection sees seven of the bookings, too."""
+    seven = "from core.bookings where not is_test and not is_deleted order by booking_uuid limit 7"
+    return variant(
+        "seen-twice",
+        TWO[0],
+        f"insert into core.bookings select * replace ('web' as connection_id) {seven}",
+    )
+
+
+@pytest.mark.deep(1, everyday=2)
+@pytest.mark.parametrize(
+    "path", ["finance", "revenue", "pickup", "cancellations", "bookings", "channels", pytest.param("", id="overview")]
+)
+async def test_a_page_that_counts_bookings_for_each_connection_says_how_many_several_see(shown, seen_twice, path):
+    said = "7 bookings are seen through several connections and counted once for each"
+    assert said in plain(await shown(seen_twice).text(f"/{path}"))
+
+
+async def test_nothing_is_said_of_several_connections_where_one_is_chosen_or_is_all_there_is(shown, seen_twice):
+    for page in (await shown(seen_twice).text("/finance?channel=web"), await shown().text("/finance")):
+        assert "several connections and" not in page
+
+
 async def test_of_one_channel_there_is_no_revenue_per_seat(shown):
     page = await shown().text("/revenue?channel=main")
     assert PER_SEAT not in page

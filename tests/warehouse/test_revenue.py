@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.flows.harness import TODAY
 from tests.warehouse.engines import planted, rebuilt
-from tests.warehouse.test_questions import AHEAD, AROUND, answer, same
+from tests.warehouse.test_questions import AHEAD, AROUND, answer, same, separated
 from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, money, share, total
 
 from octo_sync.flows import ask
@@ -122,6 +122,23 @@ def test_a_booking_that_two_connections_see_brings_in_its_price_once(engine, wor
     chosen = next(b for b in world.now.sold(**AHEAD) if b["connection"] == "direct" and b["retail"])
     with seen_twice(engine, chosen):
         same(mart(engine), list(monthly(world, world.now)))
+
+
+def test_how_many_bookings_several_connections_see_is_known_where_a_sum_of_all_has_them_for_each(engine, world):
+    chosen, deleted, of_tests = [b for b in world.now.sold(**AHEAD) if b["connection"] == "direct"][:3]
+
+    def found():
+        (shared,) = page(engine, "shared_bookings")
+        return shared["bookings"], sum(row["bookings"] for row in page(engine, "revenue_months", by=None))
+
+    once = len(list(world.now.sold(**ALL)))
+    assert found() == (0, once)
+    with seen_twice(engine, deleted, is_deleted="true"), seen_twice(engine, of_tests, is_test="true"):
+        assert found() == (0, once)
+        with seen_twice(engine, chosen):
+            assert found() == (1, once + 1)
+            with separated(engine, world.project.directory):
+                assert found() == (0, once + 1)
 
 
 @pytest.mark.parametrize("newer", ["agents", "direct"])

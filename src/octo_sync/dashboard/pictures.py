@@ -51,6 +51,13 @@ def beyond(source: Source, last: date, channel: str | None) -> str:
     )
 
 
+def in_each(source: Source, channel: str | None) -> str:
+    """The sentence for a page of all channels that counts bookings once for each connection; '' where no two see the same."""
+    shared = 0 if channel else source.rows("shared_bookings")[0]["bookings"]
+    seen = f"{wording.plural(shared, 'booking')} {'is' if shared == 1 else 'are'} seen through several connections"
+    return f" In this copy {seen} and counted once for each, also in sums of all channels." if shared else ""
+
+
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     """Bookings made per day, stacked by channel."""
     rows = source.rows("bookings_by_channel", first=first, last=last)

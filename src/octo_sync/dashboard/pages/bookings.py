@@ -160,7 +160,9 @@ def build(source: Source, filters: Filters) -> View:
     ]
     return View(
         "Bookings",
-        lead[kind] + (f" Only those {_ONLY[only]}{f' named {name}' if name else ''}." if only else ""),
+        lead[kind]
+        + (f" Only those {_ONLY[only]}{f' named {name}' if name else ''}." if only else "")
+        + pictures.in_each(source, filters.channel),
         [Section("", [find]), Section("", items)],
         Filters(
             first=first,

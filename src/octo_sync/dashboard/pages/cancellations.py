@@ -53,7 +53,8 @@ def build(source: Source, filters: Filters) -> View:
         "Cancellations",
         f"Bookings made {wording.day(first)} to {wording.day(last)} that were sold, and those cancelled since. "
         "A released hold is not a cancellation."
-        + pictures.in_part(first, known_from(source, filters.channel, made=True)),
+        + pictures.in_part(first, known_from(source, filters.channel, made=True))
+        + pictures.in_each(source, filters.channel),
         [
             Section("", [Tiles([tile])]),
             Section(

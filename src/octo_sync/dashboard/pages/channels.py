@@ -50,7 +50,10 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         "Channels",
         f"Sold bookings that travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency "
-        "for itself." + pictures.in_part(first, known_from(source)) + pictures.beyond(source, last, None),
+        "for itself."
+        + pictures.in_part(first, known_from(source))
+        + pictures.beyond(source, last, None)
+        + pictures.in_each(source, None),
         [
             Section(
                 "", mixes or ["No sold booking travels in these months."], " ".join(filter(None, (left_out, undated)))

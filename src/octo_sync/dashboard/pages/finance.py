@@ -42,7 +42,8 @@ def build(source: Source, filters: Filters) -> View:
         f"Whole months, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
         "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each. "
         f"The venue's clock decides the month of travel; the business time zone ({', '.join(zones)}) decides all other months."
-        + pictures.in_part(first, known_from(source, filters.channel)),
+        + pictures.in_part(first, known_from(source, filters.channel))
+        + pictures.in_each(source, filters.channel),
         [
             Section(
                 "Net payable",

@@ -49,7 +49,8 @@ def build(source: Source, filters: Filters) -> View:
         sections.append(_tests(source))
     return View(
         "Overview",
-        f"As of {wording.day(today)}, the day of the last verification ({now.time_zone}).",
+        f"As of {wording.day(today)}, the day of the last verification ({now.time_zone})."
+        + pictures.in_each(source, None),
         sections,
         filters,
     )

@@ -48,7 +48,7 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         "Pick-up",
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
-        "days before travel.",
+        "days before travel." + pictures.in_each(source, filters.channel),
         [
             Section("", [Tiles(_tiles(guests, f"{today:%Y-%m}", f"pickup?{urlencode(given)}#pace"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),

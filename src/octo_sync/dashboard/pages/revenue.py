@@ -33,7 +33,8 @@ def build(source: Source, filters: Filters) -> View:
         "Revenue",
         f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}, as they are now."
         + pictures.in_part(first, known)
-        + pictures.beyond(source, last, filters.channel),
+        + pictures.beyond(source, last, filters.channel)
+        + pictures.in_each(source, filters.channel),
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(
@@ -44,9 +45,9 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
-                "Of whole months that have begun. Guests are of the whole month; seats are of the days from which they are "
-                "known: our retail price on them, by all places of open departures with a known capacity, whoever sold them. "
-                "Departures are known from the first pull on.",
+                "Of whole months that have begun; a booking that several connections see counts once. Guests are of "
+                "the whole month; seats are of the days from which they are known: our retail price on them, by all places of "
+                "open departures with a known capacity, whoever sold them. Departures are known from the first pull on.",
             ),
             *_returning(source, first, last, filters),
         ],
