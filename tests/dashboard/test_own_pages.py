@@ -8,6 +8,7 @@ import itertools
 import re
 import shutil
 import threading
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import duckdb
@@ -348,7 +349,7 @@ async def test_every_ready_made_question_can_be_asked(shown):
     dashboard = shown()
     page = await dashboard.text("/sql")
     asked = re.findall(r'href="\./sql\?(ask=[^"]+)"', page)
-    assert len(asked) == 31
+    assert len(asked) == len(list((Path(__file__).parents[2] / "warehouse" / "questions").glob("*.sql"))) > 30
     for each in asked:
         answer = await dashboard.text(f"/sql?{each}")
         assert 'role="alert"' not in answer, each
