@@ -42,11 +42,12 @@ def test_it_begins_with_the_coverage_and_the_age_of_both_sides():
     assert unknown == "Here        a select, 1 row, of unknown age, not all of the window"
 
 
-def test_buckets_have_items_and_what_they_add_in_each_currency():
+def test_buckets_have_differences_or_bookings_and_what_they_add_in_each_currency():
     lines = said()
 
-    assert "mismatched            3  +0.125 BHD · -24.00 EUR · +1,200 JPY" in lines
-    assert "matched           1,181" in lines
+    assert "bucket            differences  bookings  retail_amount, there − here" in lines  # noqa: RUF001 - a minus
+    assert "mismatched                  6            +0.125 BHD · -24.00 EUR · +1,200 JPY" in lines
+    assert "matched                           1,181" in lines
     assert [line.split("  ")[0] for line in said(outcome([]))[6:8]] == ["----------------"[:7], "matched"]
 
 

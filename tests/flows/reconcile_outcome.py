@@ -171,7 +171,7 @@ def items():
 def outcome(found=None, **more):
     """The outcome of `items()` or of others; the money of it adds up."""
     found = list(items() if found is None else found)
-    counts = {bucket: sum(i.bucket is bucket for i in found) for bucket in Bucket}
+    counts = {bucket: sum(len(i.differences) or 1 for i in found if i.bucket is bucket) for bucket in Bucket}
     explained = []
     for bucket in Bucket:
         for currency in ("EUR", "JPY", "BHD", None):

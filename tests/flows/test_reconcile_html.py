@@ -81,7 +81,9 @@ def test_each_bucket_has_its_count_an_anchor_and_its_items(tmp_path):
     targets = {e["href"].removeprefix("#") for e in page.all("a")}
     assert targets == {bucket.value for bucket in Bucket}
     assert targets <= {e.get("id") for e in page.all("h2")}
-    assert "1,181 matched" in page.texts("li")
+    assert {"1,181 bookings matched", "6 mismatched"} <= set(page.texts("li"))
+    assert {"Matched 1,181 bookings", "Mismatched 6"} <= set(page.texts("h2"))
+    assert any(text.startswith("11 differences to look at · 2 new · 4 no longer found") for text in page.texts("p"))
     assert len(page.all("tbody", "item")) == len(list(items()))
     assert len(page.all("details")) == len(list(items()))
     assert any("1,180 more are plain matches" in text for text in page.texts("p", "soft"))
@@ -270,7 +272,7 @@ def test_a_crowded_bucket_shows_the_most_important_and_says_where_the_rest_is(tm
     assert len(keys) == ITEMS
     assert (keys[0], keys[-1]) == (f"k{ITEMS + 6}", "k7")
     assert page.texts("p", "more") == [
-        "7 more are not on this page; the CSV and the workbook hold all of them (--csv, --xlsx)."
+        "7 more bookings are not on this page; the CSV and the workbook hold all of them (--csv, --xlsx)."
     ]
 
 

@@ -123,6 +123,7 @@ def test_the_control_totals_add_up_to_the_last_digit(tmp_path):
 def test_the_summary_says_what_was_compared_and_the_verdict(tmp_path):
     sheet = book_of(tmp_path / "l.xlsx")["Summary"]
     said = {row[0]: row[1] for row in sheet.iter_rows(values_only=True) if row[0]}
+    units = {row[0]: row[2] for row in sheet.iter_rows(values_only=True) if row[0]}
 
     assert sheet["A1"].font.bold
     assert said["Reconciliation"] == "ledger"
@@ -130,9 +131,10 @@ def test_the_summary_says_what_was_compared_and_the_verdict(tmp_path):
     assert (said["Here: source"], said["There: rows"]) == ("octo.read.duckdb", 1198)
     assert said["There: all of the window covered"] == "not known"
     assert said["From"] == dt.datetime(2026, 10, 18)  # noqa: DTZ001 - a day
-    assert (said["Items with a difference"], said["New differences"], said["No longer found"]) == (8, 2, 4)
+    assert (said["Differences"], said["New differences"], said["No longer found"]) == (11, 2, 4)
     assert said["Oldest difference (days)"] == 40
-    assert (said["mismatched"], said["matched"]) == (3, 1181)
+    assert (said["mismatched"], units["mismatched"]) == (6, "differences")
+    assert (said["matched"], units["matched"]) == (1181, "bookings")
 
 
 def test_a_text_that_no_cell_holds_is_refused_and_leaves_what_was_there(tmp_path):

@@ -377,19 +377,25 @@ def _(p, b, _order):
     return differs(p, b, ("net_amount", "other_commission"))
 
 
-def with_vat(factor: str, *, up: bool) -> Fault:
+def with_vat(factor: str, *, up: bool, code: str = "possibly_vat") -> Fault:
     def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
         if not is_large(b) or b["status"] != "CONFIRMED":
             return None
-        b["tax_amount"] = None
+        row = p.ledger[b["booking_uuid"]][0]
+        b["tax_amount"] = b["net_amount"] = row["net"] = None
         value = at(gross(b), factor, b) if up else round(gross(b) / Decimal(factor), b["currency_precision"])
-        p.ledger[b["booking_uuid"]][0]["gross"] = value
-        return differs(p, b, ("retail_amount", "possibly_vat"), in_key=True)
+        row["gross"] = value
+        return differs(p, b, ("retail_amount", code), in_key=True)
 
     return plant
 
 
-FAULTS |= {"VAT on top": with_vat("1.21", up=True), "without VAT": with_vat("1.23", up=False)}
+FAULTS |= {
+    "VAT on top": with_vat("1.21", up=True),
+    "without VAT": with_vat("1.23", up=False),
+    "a discount of 20 %, as if without VAT": with_vat("1.25", up=False, code="other_amount"),
+    "a surcharge of 10 %, as if VAT": with_vat("1.1", up=True, code="other_amount"),
+}
 
 
 @fault("converted")

@@ -367,14 +367,27 @@ def test_a_tolerance_is_of_a_currency_or_a_share_of_the_amount_whichever_is_more
     assert amounts(("0.1", "EUR"), ("0.11", "EUR"), tolerance=share)[0] == {"matched_within_tolerance": 1}
 
 
-def test_limits_count_what_is_open():
-    rows = [{"a": str(i), "amount": Decimal(10), "currency": c} for i, c in enumerate(("EUR", "EUR", "JPY"))]
-    there = [rows[0] | {"amount": Decimal(4)}, rows[2] | {"amount": Decimal(3)}]
-    limits = (Limit("mismatched", Decimal(1)), Limit("missing_there", Decimal(1)), Limit("abs_amount_eur", Decimal("15.99")),
-              Limit("abs_amount_jpy", Decimal(7)), Limit("differences", Decimal(2)), Limit("new", Decimal(3)))  # fmt: skip
-    assert breaches(compared(rows, there, keys=("a",), limits=limits)) == (
-        "2 mismatched, at most 1 allowed", "EUR 16 of differences, at most 15.99 allowed", "3 differences, at most 2 allowed",
+def test_limits_count_the_differences_that_are_open_each_field_of_a_booking():
+    rows = [
+        {"a": str(i), "amount": Decimal(10), "currency": c, "guests": 2} for i, c in enumerate(("EUR", "EUR", "JPY"))
+    ]
+    there = [rows[0] | {"amount": Decimal(4), "guests": 3}, rows[2] | {"amount": Decimal(3)}]
+    limits = (Limit("mismatched", Decimal(2)), Limit("missing_there", Decimal(1)), Limit("abs_amount_eur", Decimal("15.99")),
+              Limit("abs_amount_jpy", Decimal(7)), Limit("differences", Decimal(3)), Limit("new", Decimal(3)))  # fmt: skip
+    outcome = compared(rows, there, keys=("a",), fields=("amount", "currency", "guests"), limits=limits)
+    assert breaches(outcome) == (
+        "3 mismatched, at most 2 allowed", "EUR 16 of differences, at most 15.99 allowed", "4 differences, at most 3 allowed",
+        "4 new differences, at most 3 allowed",
     )  # fmt: skip
+    assert buckets(outcome) == {"mismatched": 3, "missing_there": 1}
+    accepted = compared(
+        rows,
+        there,
+        keys=("a",),
+        fields=("amount", "currency", "guests"),
+        acceptances=[Acceptance("a=0", "so", "ana", NOW)],
+    )
+    assert (buckets(accepted), accepted.differences) == ({"accepted": 2, "mismatched": 1, "missing_there": 1}, 2)
 
 
 # ── nothing to compare ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -481,7 +494,9 @@ def test_swapped_means_that_two_things_fit_at_least():
 def test_more_differences_than_anybody_looks_at_are_refused(monkeypatch):
     monkeypatch.setattr("octo_sync.reconciliation.items.MOST_ITEMS", 2)
     rows = [{"a": str(i)} for i in range(3)]
-    with pytest.raises(ReconcileError, match=r"3 differences \(missing_there 3\); more than 2 .* Nothing was stored\."):
+    with pytest.raises(
+        ReconcileError, match=r"3 bookings differ \(missing_there 3\); more than 2 .* Nothing was stored\."
+    ):
         compared(rows, [], keys=("a",), fields=())
 
 
@@ -603,6 +618,41 @@ def test_a_commission_is_named_against_what_the_channels_other_pairs_deduct():
     assert reason == (
         "The ledger deducts a commission of 20 %, as 6 of 6 other pairs of this channel do; this copy 40 %."
     )
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "code", "reason"),
+    [
+        ("200", "242", "possibly_vat", "The ledger has 42 EUR more: possibly 21 % VAT was added."),
+        ("119", "100", "possibly_vat", "The ledger has 19 EUR less: possibly 19 % VAT was left out."),
+        ("240", "200", "possibly_vat", "The ledger has 40 EUR less: possibly 20 % VAT was left out."),
+        ("100.01", "108.01", "possibly_vat", "The ledger has 8 EUR more: possibly 8 % VAT was added."),
+        *(
+            (here, there, "other_amount", f"{apart}: possibly {vat}, or a discount, surcharge or commission.")
+            for here, there, apart, vat in (
+                ("300", "240", "The ledger has 60 EUR less", "25 % VAT was left out"),
+                ("100.07", "80.06", "The ledger has 20.01 EUR less", "25 % VAT was left out"),
+                ("200", "210", "The ledger has 10 EUR more", "5 % VAT was added"),
+                ("200", "220", "The ledger has 20 EUR more", "10 % VAT was added"),
+                ("100.07", "120.08", "The ledger has 20.01 EUR more", "20 % VAT was added"),
+            )
+        ),
+        ("99", "119.79", "other_amount", "The ledger has 20.79 EUR more."),  # of a small amount many are near one
+    ],
+)
+def test_vat_alone_is_named_only_where_nothing_else_is_as_likely(here, there, code, reason):
+    ours, theirs = ({"a": "REF-1", "amount": money(each), "currency": "EUR"} for each in (here, there))
+    [item] = compared([ours], [theirs], keys=("a",)).items
+    [told] = item.differences
+    assert (told.code, told.reason) == (code, reason)
+
+
+def test_of_a_commission_and_vat_that_both_fit_only_the_channels_usual_commission_is_named():
+    assert commission("202.50", here_net="187.50")[0] == "other_amount", "19 % commission, or 8 % VAT"
+    assert commission("240.00")[0] == "other_amount", "4 % commission, or 20 % VAT"
+    assert commission("202.50", here_net="187.50", agreeing=4)[0] == "other_amount", "nothing usual to be told by"
+    assert commission("200.00", here_net="160.00")[0] == "other_commission", "the usual 20 %, or 25 % VAT"
+    assert commission("242.00")[0] == "possibly_vat", "a commission of 3.2 % is none"
 
 
 def test_a_commission_is_not_named_where_it_may_be_chance():

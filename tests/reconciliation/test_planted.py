@@ -65,7 +65,8 @@ def check(world, variant):
     assert outcome.counts["matched"] == len(world.here) - len({h for each in want for h in each.here}) + sum(
         each.bucket == "matched" for each in want
     )
-    assert sum(outcome.counts.values()) == outcome.counts["matched"] + sum(each.bucket != "matched" for each in want)
+    differ = [each for each in want if each.bucket not in ("matched", "matched_within_tolerance", "out_of_window")]
+    assert outcome.differences + outcome.counts.get("too_fresh", 0) == sum(len(each.codes) for each in differ)
     assert len({item.key for item in outcome.items}) == len(outcome.items)
     assert all(d.reason for item in outcome.items for d in item.differences)
     return outcome

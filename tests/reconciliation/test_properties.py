@@ -89,7 +89,9 @@ def test_every_row_is_in_one_item_and_the_money_of_all_buckets_is_the_money_of_b
     # Items that are listed hold their rows and no others; the rest are pairs.
     listed = [int(place) for item in outcome.items for place in item.places]
     assert len(set(listed)) == len(listed)
-    plain = sum(outcome.counts.values()) - len(outcome.items)
+    settled = ("matched", "matched_within_tolerance", "out_of_window")
+    plain = sum(outcome.counts.get(each, 0) for each in settled) - sum(i.bucket in settled for i in outcome.items)
+    assert outcome.differences == sum(len(i.differences) for i in outcome.items if i.bucket not in settled)
     assert plain + len(listed) == len(there)
     assert plain + sum(len(item.here) for item in outcome.items) == len(here)
 

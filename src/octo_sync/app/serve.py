@@ -26,6 +26,7 @@ from octo_sync.flows.sync.keep import PARTS, Keeper
 from octo_sync.flows.webhooks.canary import fly, forget
 from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
 from octo_sync.flows.webhooks.subscribe import check, close_gap
+from octo_sync.flows.wording import plural
 from octo_sync.journal import EndStatus, Journal, Share
 from octo_sync.model import Claim, Clock, Secret, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
@@ -247,9 +248,8 @@ def _reconcile(program: Program, ports: Ports) -> None:
             program.events.say(f"reconcile {name} failed: {why}")
             continue
         outcome = made.outcome
-        new = sum(item.bucket.is_difference and any(d.is_new for d in item.differences) for item in outcome.items)
         over = f"; over the limits: {'; '.join(outcome.breached)}" if outcome.breached else ""
-        program.events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
+        program.events.say(f"reconcile {name}: {plural(outcome.differences, 'difference')}, {outcome.new:,} new{over}")
 
 
 async def _notice(notifier: Notifier, every: float) -> None:

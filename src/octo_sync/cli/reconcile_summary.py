@@ -62,7 +62,7 @@ def _side(side: Side) -> str:
 
 
 def _buckets(outcome: Outcome) -> None:
-    """Items of each bucket, and what it adds to the difference of the first amount, currency by currency."""
+    """Differences or bookings of each bucket, and what it adds to the difference of the first amount, by currency."""
     field = main_amount(outcome)
     rows = []
     for bucket, (name, _) in BUCKETS.items():
@@ -73,9 +73,10 @@ def _buckets(outcome: Outcome) -> None:
             key=lambda e: (e.currency is None, e.currency or ""),
         )
         amounts = [f"{money(e.difference, e.currency, sign=True)} {currency_name(e.currency)}" for e in parts]
-        rows.append((name, f"{outcome.counts[bucket]:,}", " · ".join(amounts)))
-    heads = ["bucket", "items", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
-    _table(heads, rows, right={1}, fold=2)
+        count = f"{outcome.counts[bucket]:,}"
+        rows.append((name, *((count, "") if bucket.has_differences else ("", count)), " · ".join(amounts)))
+    heads = ["bucket", "differences", "bookings", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
+    _table(heads, rows, right={1, 2}, fold=3)
 
 
 def _proof(totals: Sequence[Control]) -> None:
@@ -107,7 +108,6 @@ def _unexplained(control: Control) -> str:
 def _differences(outcome: Outcome) -> None:
     """One line each; where that is too wide for the terminal, the reason goes below."""
     found = open_pairs(outcome)
-    new = sum(difference.is_new for _, difference in found)
     if not outcome.differences:
         gone = f" {outcome.resolved:,} from before {'is' if outcome.resolved == 1 else 'are'} no longer found."
         same = "No difference: every row has its counterpart, and both sides say the same."
@@ -116,7 +116,7 @@ def _differences(outcome: Outcome) -> None:
     gone = f", {outcome.resolved:,} no longer found" if outcome.resolved else ""
     shown = by_importance(found)[:_MOST]
     of_all = f"the {_MOST} that matter most of {len(found):,}" if len(found) > _MOST else f"{len(found):,}"
-    console.label("Differences", f"{of_all}; {new:,} new{gone}")
+    console.label("Differences", f"{of_all}; {outcome.new:,} new{gone}")
     rows = [(item.key, _what(outcome, item, d), _age(outcome, d), d.reason) for item, d in shown]
     heads, width = ("key", "here → there", "age", "reason"), console.terminal_width()
     text = console.rows_text(heads, rows)

@@ -487,7 +487,7 @@ class ReconciliationRun(_Base, table=True):
     there_origin: str = Field(sa_type=Words)
     """The sides, e.g. the name of a file; never an address with a password."""
     counts: dict[str, int] = Field(sa_type=Json)
-    """Items per bucket."""
+    """Per bucket, as `Outcome.counts`."""
     totals: list[dict[str, Any]] = Field(sa_type=Json)
     """The control totals."""
     verdict: Verdict = Field(sa_type=Words)

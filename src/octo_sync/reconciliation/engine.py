@@ -3,6 +3,7 @@
 Matching and comparing are SQL over whole sides; only items that a person may want to look at become objects.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -112,7 +113,7 @@ def _several(key: int, side: str) -> str:
 
 
 def _assign(db: duckdb.DuckDBPyConnection, made: Mapping[int, Item]) -> dict[Bucket, int]:
-    """The last word on every item but plain matches, `bucket (item, bucket)`; how many items each bucket has."""
+    """The last word on every item but plain matches, `bucket (item, bucket)`; what `Outcome.counts` says."""
     import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
 
     said = pa.table(
@@ -129,4 +130,5 @@ def _assign(db: duckdb.DuckDBPyConnection, made: Mapping[int, Item]) -> dict[Buc
         "select bucket, count(*)::bigint from (select bucket from bucket union all "
         "select 'matched' from pair anti join plain on plain.item = 2 * pair.h) group by 1"
     ).fetchall()
-    return {Bucket(bucket): n for bucket, n in counted}
+    differ = Counter(item.bucket for item in made.values() if item.bucket.has_differences for _ in item.differences)
+    return {Bucket(bucket): n for bucket, n in counted} | differ

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 MOST_ITEMS = 100_000
-"""More differences than this are no list for a person, but the wrong ledger or the wrong key."""
+"""More items that differ than this are no list for a person, but the wrong ledger or the wrong key."""
 MOST_SETTLED = 1_000
 """Items of one bucket that nobody has to look at, to be listed; all are counted."""
 _LOOK_UP = ("booking_uuid", "supplier_reference", "reseller_reference")
@@ -159,8 +159,8 @@ class Maker:
         if open_items > MOST_ITEMS:
             said = ", ".join(f"{bucket} {n:,}" for bucket, n in many.items())
             raise ReconcileError(
-                f"reconcile.{self.rules.name}: {open_items:,} differences ({said}); more than {MOST_ITEMS:,} are no list for a "
-                "person. Is it the right ledger, the right window, the right key? Nothing was stored."
+                f"reconcile.{self.rules.name}: {open_items:,} bookings differ ({said}); more than {MOST_ITEMS:,} are no list "
+                "for a person. Is it the right ledger, the right window, the right key? Nothing was stored."
             )
         settled = ", ".join(f"'{bucket}'" for bucket in Bucket if not bucket.is_difference)
         db.execute(

@@ -25,19 +25,18 @@ def _said(measure: str, value: str) -> str:
 
 
 def _measured(outcome: Outcome, measure: str) -> Decimal:
-    open_items = [item for item in outcome.items if item.bucket.is_difference]
     if measure == "differences":
         return Decimal(outcome.differences)
     if measure == "new":
-        return Decimal(sum(any(d.is_new for d in item.differences) for item in open_items))
+        return Decimal(outcome.new)
     if measure.startswith("abs_amount_"):
         currency = measure.removeprefix("abs_amount_").upper()
         first = next((field.here for field in outcome.rules.fields if outcome.kinds[field.here] == "amount"), "")
         deltas = [
             d.delta_amount
-            for item in open_items
+            for item in outcome.items
             for d in item.differences
-            if d.field in ("", first) and d.currency == currency
+            if item.bucket.is_difference and d.field in ("", first) and d.currency == currency
         ]
         return sum((abs(delta) for delta in deltas if delta is not None), Decimal(0))
     return Decimal(outcome.counts.get(Bucket(measure), 0))

@@ -36,12 +36,12 @@ class Bucket(StrEnum):
     @property
     def is_difference(self) -> bool:
         """Whether somebody has to look at it."""
-        return self not in _SETTLED
+        return self.has_differences and self not in (Bucket.TOO_FRESH, Bucket.ACCEPTED)
 
-
-_SETTLED = frozenset(
-    {Bucket.MATCHED, Bucket.MATCHED_WITHIN_TOLERANCE, Bucket.TOO_FRESH, Bucket.OUT_OF_WINDOW, Bucket.ACCEPTED}
-)
+    @property
+    def has_differences(self) -> bool:
+        """Whether its differences are counted; otherwise its items, each a booking."""
+        return self not in (Bucket.MATCHED, Bucket.MATCHED_WITHIN_TOLERANCE, Bucket.OUT_OF_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Tolerance:
 class Limit:
     """What fails a run: more than `above` in `measure`.
 
-    A measure is a bucket (items), `differences` (items of all buckets that are differences), `new` (differences first seen in
-    this run), or `abs_amount_eur` (the sum of |there - here| over all differences of one currency).
+    A measure is a bucket, `differences` (of all buckets that somebody has to look at), `new` (those first seen in this run), or
+    `abs_amount_eur` (the sum of |there - here| over all differences of one currency).
     """
 
     measure: str
@@ -237,7 +237,8 @@ class Outcome:
     """What came of a comparison.
 
     `items` are all but plain matches: everything in a bucket that is a difference, what was accepted, too fresh or outside of
-    the window, and matches that needed a tolerance, normalised keys or a remark. `counts` are of all items, per bucket.
+    the window, and matches that needed a tolerance, normalised keys or a remark. `counts` are the differences of each bucket,
+    or its items where `Bucket.has_differences` is false.
     """
 
     rules: Rules
@@ -256,5 +257,10 @@ class Outcome:
 
     @property
     def differences(self) -> int:
-        """Items that somebody has to look at."""
+        """How many somebody has to look at."""
         return sum(n for bucket, n in self.counts.items() if bucket.is_difference)
+
+    @property
+    def new(self) -> int:
+        """Of these: not open before."""
+        return sum(d.is_new for item in self.items if item.bucket.is_difference for d in item.differences)

@@ -29,6 +29,8 @@ _VAT = tuple(
                     "22", "23", "24", "25", "25.5", "27")
 )  # fmt: skip
 """Usual rates of value added tax."""
+_STEPS = 20
+"""Of 5 % each, in which discounts and surcharges are given."""
 _DAY = timedelta(days=1)
 
 
@@ -201,28 +203,25 @@ def partly_refunded(case: FieldCase) -> str:
 
 
 def other_commission(case: FieldCase) -> str:
-    retail, usual = exact(case.pair.here.get("retail_amount")), case.pair.commission
-    if case.field != "net_amount" or not _amounts(case) or usual is None or not retail or not case.h:
+    retail, usual, theirs = exact(case.pair.here.get("retail_amount")), case.pair.commission, _commission(case)
+    if not retail or usual is None or theirs is None or not case.h:
         return ""
-    ours, theirs = ((1 - net / retail).quantize(_PERCENT) for net in (case.h, case.t))
-    # A whole percent that is exact to the last digit, of an amount so large that few others are.
-    if retail < _TELLING * case.unit or not 0 < theirs < 1 or round(retail * (1 - theirs), case.units) != case.t:
-        return ""
+    ours = (1 - case.h / retail).quantize(_PERCENT)
     others = f"{usual.pairs:,} of {usual.of:,} other pairs of this channel"
     if theirs == usual.rate != ours:
         return f"The ledger deducts a commission of {_percent(theirs)}, as {others} do; this copy {_percent(ours)}."
+    if _vat(case):  # as likely
+        return ""
     return f"The ledger deducts a commission of {_percent(theirs)}; {others} deduct {_percent(usual.rate)}."
 
 
 def possibly_vat(case: FieldCase) -> str:
-    if not _amounts(case) or exact(case.pair.here.get("tax_amount")) or case.h < _TELLING * case.unit:
+    vat = _vat(case)
+    if not vat or _commission(case) is not None:
         return ""
-    for rate in _VAT:
-        if case.t == round(case.h * (1 + rate), case.units):
-            return f"The ledger has {1 + rate:.4g} times as much: possibly {_percent(rate)} VAT was added."
-        if case.t == round(case.h / (1 + rate), case.units):
-            return f"This copy has {1 + rate:.4g} times as much: possibly {_percent(rate)} VAT was left out."
-    return ""
+    # A discount, surcharge or commission of 5, 10, … 25 % is as likely.
+    steps = (case.t / case.h * _STEPS).quantize(Decimal(1))
+    return "" if case.t == round(case.h * steps / _STEPS, case.units) else f"{_apart(case)}: possibly {vat}."
 
 
 def rounded(case: FieldCase) -> str:
@@ -319,7 +318,8 @@ def other_product(case: FieldCase) -> str:
 def other_amount(case: FieldCase) -> str:
     if not _amounts(case):
         return ""
-    return f"The ledger has {_money(case, abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}."
+    vat = _vat(case)
+    return f"{_apart(case)}{f': possibly {vat}, or a discount, surcharge or commission' if vat else ''}."
 
 
 _FIELD_RULES: Sequence[Callable[[FieldCase], str]] = (
@@ -375,6 +375,31 @@ def _amounts(case: FieldCase) -> bool:
 def _has_other(case: FieldCase, name: str) -> bool:
     """Whether the ledger has another amount of the booking in this one's place."""
     return _amounts(case) and case.t == exact(case.pair.here.get(name))
+
+
+def _commission(case: FieldCase) -> Decimal | None:
+    """What the ledger's net price deducts of the retail price: a whole percent, exact to the last digit."""
+    retail = exact(case.pair.here.get("retail_amount"))
+    if case.field != "net_amount" or not _amounts(case) or not retail or retail < _TELLING * case.unit:
+        return None
+    share = (1 - case.t / retail).quantize(_PERCENT)
+    return share if 0 < share < 1 and round(retail * (1 - share), case.units) == case.t else None
+
+
+def _vat(case: FieldCase) -> str:
+    """At which usual rate VAT would explain the amounts, where this copy states no tax: `21 % VAT was added`; else ''."""
+    if not _amounts(case) or exact(case.pair.here.get("tax_amount")) or case.h < _TELLING * case.unit:
+        return ""
+    for rate in _VAT:
+        if case.t == round(case.h * (1 + rate), case.units):
+            return f"{_percent(rate)} VAT was added"
+        if case.t == round(case.h / (1 + rate), case.units):
+            return f"{_percent(rate)} VAT was left out"
+    return ""
+
+
+def _apart(case: FieldCase) -> str:
+    return f"The ledger has {_money(case, abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}"
 
 
 def _former(case: FieldCase) -> str:

@@ -149,7 +149,8 @@ def _summary(
                 if bucket.is_difference
                 else f"reconcile?{urlencode({'name': name})}#{place}-totals"
             )
-            tiles.append(Tile(f"{named}{days}", f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
+            what = f"{'' if bucket.has_differences else 'bookings '}{named}{days}"
+            tiles.append(Tile(what, f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
         items.insert(0, f"The last run failed; what is below was compared {wording.instant(compared['ended_at_utc'])}.")

@@ -22,7 +22,7 @@ class Reconciled:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Items per bucket."""
+        """Differences of each bucket; bookings of `matched`, `matched_within_tolerance` and `out_of_window`."""
         return {str(bucket): count for bucket, count in self.outcome.counts.items()}
 
     @property

@@ -58,7 +58,6 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
         "controls": totals,
         "proven": proven(totals),
         "ages": _ages(outcome),
-        "new": sum(difference.is_new for _, difference in open_pairs(outcome)),
         "names": BUCKETS,
         "counts": [(bucket, outcome.counts[bucket]) for bucket in BUCKETS if outcome.counts.get(bucket)],
         "sections": _sections(outcome, remembered),

@@ -79,13 +79,21 @@ def _summary(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library
             (f"{name}: {fact}{' (UTC)' * isinstance(known, datetime)}", known) for fact, known in facts(side).items()
         ]
     lines += [
-        ("Items with a difference", outcome.differences),
-        ("New differences", sum(d.is_new for _, d in open_ones)),
+        ("Differences", outcome.differences),
+        ("New differences", outcome.new),
         ("Oldest difference (days)", max((age_days(d, rules) or 0 for _, d in open_ones), default=0)),
         ("No longer found", outcome.resolved),
         (),
-        ("Bucket", "Items", "What it means"),
-        *((bucket.value, outcome.counts.get(bucket, 0), meaning) for bucket, (_, meaning) in BUCKETS.items()),
+        ("Bucket", "Count", "Of", "What it means"),
+        *(
+            (
+                bucket.value,
+                outcome.counts.get(bucket, 0),
+                "differences" if bucket.has_differences else "bookings",
+                meaning,
+            )
+            for bucket, (_, meaning) in BUCKETS.items()
+        ),
     ]
     for line in lines:
         sheet.row(line, bold=line[:1] == ("Bucket",))
