@@ -25,11 +25,11 @@ EXAMPLES = {"everyday": 50, "ci": 200, "deep": 500}
 """How many examples Hypothesis makes up, where a test does not say another number."""
 
 SECONDS = {
-    "tests/simulation/test_mutants.py": 90,
-    "tests/faults/": 50,
+    "tests/simulation/test_mutants.py": 60,
+    "tests/faults/": 40,
     "tests/browser/": 30,
-    "tests/docs/": 50,
-    "tests/": 60,
+    "tests/docs/": 40,
+    "tests/": 50,
 }
 """What the deep tests drawn for one run of CI may take, in seconds of one processor; the first prefix that fits counts."""
 

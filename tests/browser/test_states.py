@@ -21,7 +21,7 @@ def hostile(folder, serving):
     return made, serving(made)
 
 
-@pytest.mark.deep(2, everyday=["overview"])
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("name", PAGES)
 def test_hostile_titles_are_texts_and_nothing_else(look, hostile, pictured, name):
     window = look(hostile[1], width=390)

@@ -22,7 +22,7 @@ def follow(window, selector):
     window.page.wait_for_load_state()
 
 
-@pytest.mark.deep(3, everyday=["narrow"])
+@pytest.mark.deep(3)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, demo, serving, pictured, width):
     # Not every day has a guest: it is the day of the next departure that has one.

@@ -116,6 +116,7 @@ def test_figures_that_no_publish_has_shown_yet_are_not_called_none(project, mont
     assert "no bookings" not in said.stdout
 
 
+@pytest.mark.deep(6)
 def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(project, months):
     month = months["complete"]
     project.ok("close", month)

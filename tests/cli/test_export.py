@@ -360,6 +360,7 @@ def test_the_sources_of_dbt_describe_everything_and_their_tests_hold(looked, tmp
     assert "data_tests" in next(c for c in found["marts", "fct_bookings"]["columns"] if c["name"] == "booking_key")
 
 
+@pytest.mark.deep(5)
 def test_a_dbt_project_has_sources_models_tests_and_what_shows_them(looked, tmp_path):
     looked.ok("export", "dbt", "--to", tmp_path / "dbt")
     read = {path.relative_to(tmp_path / "dbt").as_posix(): path.read_text() for path in (tmp_path / "dbt").rglob("*.*")}

@@ -24,6 +24,7 @@ def _told(rows):
     return [tuple(v.isoformat() if isinstance(v, dt.datetime) and v.tzinfo is None else v for v in row) for row in rows]
 
 
+@pytest.mark.deep(8)
 def test_marts_are_delta_tables_that_every_reader_can_read_with_all_their_rows(looked, tmp_path):
     looked.ok("export", "marts", "--format", "delta", "--to", tmp_path / "lake")
     state = {row["table_name"]: row for row in _read(tmp_path / "lake/octo_sync_export").to_pylist()}

@@ -71,6 +71,7 @@ async def test_what_is_more_than_reading_the_copy_is_refused_and_mistakes_are_se
         assert (await ask("run_sql", query="select 1 as one"))["rows"] == [[1]], "it goes on"
 
 
+@pytest.mark.deep(4)
 async def test_each_call_sees_what_was_published_last(fresh):
     async with asking(fresh) as (_, ask):
         assert "does not exist yet" in await ask("run_sql", query="select 1")

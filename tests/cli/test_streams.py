@@ -22,6 +22,7 @@ def shell(program, line, *words, environment=None):
     )  # fmt: skip
 
 
+@pytest.mark.deep(3, everyday=["sql-unbuffered", "status-buffered"])
 @UNBUFFERED
 @pytest.mark.parametrize("words", [MANY, ("status",), ("tables",)], ids=lambda words: words[0])
 def test_a_reader_that_leaves_is_no_error(looked, words, environment):

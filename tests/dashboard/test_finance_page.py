@@ -315,6 +315,7 @@ async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
         assert set(addresses[2:]) == {addresses[2]}, "guests and amounts lead to the same"
 
 
+@pytest.mark.deep(3, everyday=3)
 @pytest.mark.parametrize(
     ("caption", "columns"),
     [

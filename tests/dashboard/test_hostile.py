@@ -285,6 +285,7 @@ async def acted(shown, folder, tmp_path, said):
         return await crawled(dashboard, said, ["/sync", "/reconcile", difference, f"/booking?find={uuid}"], 1)
 
 
+@pytest.mark.deep(7)
 async def test_nothing_that_people_write_is_executed(shown, variant, tmp_path):
     found = []
     for said in (SAID, HARMLESS):

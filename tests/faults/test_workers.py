@@ -83,7 +83,7 @@ def test_of_a_killed_worker_another_takes_the_connections_over(copy, alone, who)
         assert copy.runs()["running"] >= 1
 
 
-@pytest.mark.deep(15, everyday=["keeps"])
+@pytest.mark.deep(15)
 @pytest.mark.parametrize("who", ["keeps", "helps"])
 def test_a_worker_that_stood_still_for_too_long_changes_nothing_when_it_goes_on(copy, alone, who):
     with two(copy) as workers:

@@ -64,6 +64,7 @@ def days_of(window):
     return [window.start + n * DAY for n in range(window.days)]
 
 
+@pytest.mark.deep(4)
 async def test_where_lists_are_by_day_of_booking_nobody_claims_a_month_of_travel(by_booking, service):
     assert early(service), "nothing is hidden from the lists"
     assert (await by_booking.sync()).status == "ok"

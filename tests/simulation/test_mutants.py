@@ -11,7 +11,7 @@ from tests.simulation import mutants
 
 import octo_sync
 
-EVERYDAY = {"deduplicate deliveries by body", "fence unchecked"}
+EVERYDAY = {"fence unchecked"}
 
 
 @pytest.mark.parametrize(

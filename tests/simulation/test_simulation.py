@@ -12,7 +12,7 @@ def run(*arguments):
 
 
 def test_days_full_of_faults_end_equal_and_none_of_the_faults_was_missing(tier):
-    days = tier.choose(10, 10, 200)
+    days = tier.choose(5, 10, 200)
     done = run("tests.simulation", "--seeds", str(days), "--first", str(1 + 1000 * tier.seed))
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert f"{days} virtual days, 0 red" in done.stdout
