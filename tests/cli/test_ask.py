@@ -180,5 +180,9 @@ def test_what_speaks_against_a_yes_is_named(project):
     ):
         (folder / "ours.sql").write_text(ours.format(*values))
         assert project.ok("ask", "ours").splitlines()[0] == said
+    (folder / "ours.sql").write_text("-- yes: ok\nselect false as ok")
+    assert project.ok("ask", "ours").startswith("No: not ok: False.")
+    (folder / "ours.sql").write_text("-- yes: ok\nselect chr(27) || '[2J' as x, 1 as y, false as ok")
+    assert "\x1b" not in project.ok("ask", "ours"), "data gives a terminal no orders"
     (folder / "ours.sql").write_text("-- yes: gone\nselect 1 as x")
     assert "names gone, which is no column of it" in project("ask", "ours").stderr

@@ -2,14 +2,13 @@
 
 import shutil
 
+import deltalake
 import duckdb
 import pytest
 from tests.cli.conftest import wait_until
 from tests.destinations.test_delta import holding
 
 from octo_sync.tables import all_tables
-
-deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -9,8 +10,6 @@ import octo_sync
 from octo_sync.destinations.delta import tables as together
 from octo_sync.flows.export import delta
 from octo_sync.flows.export.files import ExportError
-
-deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
 
 AT = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 

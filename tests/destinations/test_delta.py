@@ -8,6 +8,7 @@ import random
 import shutil
 from pathlib import Path
 
+import deltalake
 import duckdb
 import pyarrow.parquet as pq
 import pytest
@@ -34,8 +35,6 @@ from octo_sync.flows.publish import publish
 from octo_sync.model import Window
 from octo_sync.tables import all_tables, nouns
 
-deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
-
 NAME = "Xerxes Quillfeather-Ibarra"
 
 
@@ -60,14 +59,6 @@ def rows_of(warehouse):
         )
         for t in warehouse._lake.tables.values()
     }
-
-
-@pytest.fixture(scope="module")
-def blank(tmp_path_factory):
-    """A warehouse just made; to copy it is faster than to make one."""
-    directory = tmp_path_factory.mktemp("blank")
-    opened(directory).close()
-    return directory
 
 
 @pytest.fixture
@@ -585,3 +576,13 @@ def test_a_draft_that_is_not_published_is_not_in_the_lake(warehouse, tmp_path):
         draft.run_script(["create schema if not exists marts", "create view marts.seen as select 1 as x"])
         draft.withdraw()
     assert not deltalake.DeltaTable.is_deltatable(f"{warehouse._lake.root}/octo_sync_published")
+
+
+def test_a_store_that_does_not_answer_is_one_clear_line(monkeypatch):
+    at = {"ENDPOINT_URL": "http://127.0.0.1:1", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ALLOW_HTTP": "true"}
+    for name, value in at.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    with pytest.raises(WarehouseError) as error:
+        lake.Lake("s3://bucket/octo", []).look()
+    said = "s3://bucket/octo cannot be written as Delta tables: Generic S3 error: Connection refused (os error 111)"
+    assert str(error.value) == said

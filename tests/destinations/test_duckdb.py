@@ -42,14 +42,6 @@ def opened(directory):
     return DuckDBWarehouse(*files, tables=all_tables(), nouns=nouns(), now=NOW)
 
 
-@pytest.fixture(scope="module")
-def blank(tmp_path_factory):
-    """A warehouse just made; to copy it is faster than to make one."""
-    directory = tmp_path_factory.mktemp("blank")
-    opened(directory).close()
-    return directory
-
-
 @pytest.fixture
 def open_warehouse(tmp_path, blank):
     """Open a warehouse by name; the same name is the same warehouse."""

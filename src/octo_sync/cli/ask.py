@@ -69,7 +69,7 @@ def command(
         console.note(found.question + (f"  ({_said(values)})" if values else ""))
         # Of the first rows alone nobody knows.
         if not rows.truncated and (said := ask.verdict(found, rows.columns, rows.rows)):
-            console.say(said)
+            console.say(console.clean(said))
     console.write_rows(
         rows.columns,
         _readable(rows.rows, form),

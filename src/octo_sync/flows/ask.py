@@ -145,7 +145,7 @@ def verdict(question: Question, columns: Sequence[str], rows: Sequence[Sequence[
     against = []
     for name, word in zip(question.yes, words, strict=True):
         place = list(columns).index(name)
-        found = [f"{row[0]} {row[1]}" for row in rows if row[place] is not True]
+        found = [" ".join(map(str, row[:2])) for row in rows if row[place] is not True]
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         against += [f"not {word}: {', '.join(found[:_NAMED])}{more}"] if found else []
     if against or not rows:

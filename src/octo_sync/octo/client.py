@@ -111,8 +111,8 @@ class OctoClient(Typed):
     `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
     on aiohttp; it is closed with the client. `token_source` gives fresh tokens for services that hand out temporary ones
     (Q8): it is asked before the first call and once more per call that is refused. `on_token` is told the text of each
-    token that is used in place of the first, so that no log line shows it. Proxies and
-    certificates of the environment count for nothing, so that a stray variable cannot redirect a token.
+    token that is used in place of the first, so that no log line shows it. Proxies and certificates of the
+    environment count for nothing, so that a stray variable cannot redirect a token.
 
     Raises nothing but `octo_sync.errors`.
     """

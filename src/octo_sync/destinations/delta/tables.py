@@ -4,6 +4,7 @@ Without deletion vectors and wall clocks, for which a reader of version 1 has no
 `2026-01-02T09:30:00`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
     from deltalake import DeltaTable
 
+_STEP = re.compile(r"\x1b\[\d*m|↳")
 KEPT_HOURS = 7 * 24
 """Files of former versions are kept so long, for readers that are still at them."""
 
@@ -47,7 +49,10 @@ def translated(root: str, error: type[OctoSyncError] = WarehouseError) -> Iterat
     try:
         yield
     except (DeltaError, OSError) as raised:
-        why = str(raised).partition("\n")[0]
+        # What went wrong as a whole, and below it, step by step, why.
+        told = _STEP.sub("", str(raised)).strip() or type(raised).__name__
+        steps = [step.strip() for step in told.splitlines()]
+        why = ": ".join(dict.fromkeys((steps[0], steps[-1])))
         raise error(f"{root} cannot be written as Delta tables: {why}") from None
 
 

@@ -72,7 +72,7 @@ def care(ports: Ports) -> list[Rewritten]:
     """
     settings, now = ports.pipeline.care, ports.clock.now()
     noted = json.loads(ports.journal.settings.get(_NOTE) or "{}")
-    # The files of a first run are new: to look at them costs a tenth of it.
+    # The files of a first run are new: nothing in them is worth the time.
     first = None if "at" in noted else min((run.started_at for run in ports.journal.runs.last(200)), default=None)
     last = datetime.fromisoformat(noted["at"]) if "at" in noted else first
     if last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
