@@ -39,11 +39,11 @@ async def test_every_answer_says_what_a_browser_may_do_with_it(shown, path):
 async def test_what_is_the_same_for_everybody_may_be_kept_under_an_address_that_changes_with_it(shown):
     dashboard = shown()
     page = await dashboard.text("/")
-    answer = await dashboard.get("/static/echarts.min.js")
+    answer = await dashboard.get("/static/echarts.common.min.js")
 
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert 'src="./static/echarts.min.js?v=b66b25aeb4df"' in page
+    assert 'src="./static/echarts.common.min.js?v=61f13280aba3"' in page
     assert (await dashboard.get("/static/README.md")).status_code == 404
     assert (await dashboard.get("/static/..%2fapp.py")).status_code == 404
 

@@ -3,7 +3,7 @@
 import datetime as dt
 
 import pytest
-from tests.dashboard.test_pages import ask, charts, led_to, plain, table, tiles
+from tests.dashboard.test_pages import ask, charts, heat_map, led_to, plain, table, tiles
 from tests.dashboard.test_today import links
 
 from octo_sync.flows import wording
@@ -107,15 +107,15 @@ async def test_of_one_channel_there_is_no_revenue_per_seat(shown):
 
 async def test_the_map_of_the_week_has_each_weekday_and_hour(shown, published):
     page = await shown().text("/occupancy?first=2026-11-23&last=2026-12-06")
-    option = charts(page)["fill-by-hour"]["option"]
+    heads, rows = heat_map(page, "fill-by-hour")
     hours = ask(
         published,
         "select distinct extract(hour from d.local_start_at) from marts.fct_departures d join marts.dim_product p "
         "using (product_key) where d.travel_date between '2026-11-23' and '2026-12-06' "
         "and p.availability_type = 'START_TIME' order by 1",
     )
-    assert option["yAxis"]["data"] == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    assert option["xAxis"]["data"] == ["all day", *(f"{hour:02d}" for (hour,) in hours)]
+    assert list(rows) == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    assert heads == ["Weekday", "all day", *(f"{hour:02d}" for (hour,) in hours)]
 
 
 async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(shown, variant):

@@ -19,18 +19,6 @@ _FEW_LABELS = {"interval": 0, "fontSize": 10, "lineHeight": 12}
 """Each of a few bars has its name, a line for each word."""
 _NARROW_LABELS = {"hideOverlap": True}
 
-CLOSED, UNKNOWN, SOLD_OUT = -2.0, -1.0, 2.0
-"""What a cell of the heat map can be beside a share of 0 to 1."""
-_CROSS = "\N{MULTIPLICATION SIGN}"
-_CLASSES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
-FILL_LEGEND = (
-    *((f"fill-{n}", f"{low * 100:.0f}-{high * 100:.0f} %") for n, (low, high) in enumerate(_CLASSES, start=1)),
-    ("sold-out", "● sold out"),
-    ("closed", f"{_CROSS} closed"),
-    ("unknown", "? capacity unknown"),
-)
-"""What the colours of the heat map mean: a class of the style sheet, and words."""
-
 
 def part_of_id(text: str) -> str:
     """A text of the data, as a currency, as a part of a chart's id."""
@@ -152,58 +140,3 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
 def _in_a_line(names: Sequence[str]) -> list[str]:
     """A second line of a name would lie on the next one."""
     return [name.replace("\n", " ") for name in names]
-
-
-def heat_map(
-    columns: Sequence[str], rows: Sequence[str], cells: Sequence[tuple[int, int, float, str]]
-) -> dict[str, Any]:
-    """A map of shares: each cell is column, row, value and what its tooltip says.
-
-    A value is 0 to 1, or CLOSED, UNKNOWN or SOLD_OUT, which have a sign of their own besides their colour.
-    """
-    signs = {
-        SOLD_OUT: {"show": True, "formatter": "●", "color": "var(--sign-inverse)"},
-        CLOSED: {"show": True, "formatter": _CROSS},
-        UNKNOWN: {"show": True, "formatter": "?"},
-    }
-    data = [
-        {
-            "value": [x, y, value],
-            "tip": tip,
-            **({"label": signs[value]} if value in signs else {}),
-        }
-        for x, y, value, tip in cells
-    ]
-    return {
-        "grid": {**_GRID, "top": 8},
-        "tooltip": {"trigger": "item", "confine": True},
-        "xAxis": {"type": "category", "data": list(columns), "axisLabel": _NARROW_LABELS, "splitArea": {"show": False}},
-        "yAxis": {
-            "type": "category",
-            "inverse": True,
-            "data": _in_a_line(rows),
-            "axisLabel": {"width": 180, "overflow": "truncate"},
-        },
-        "visualMap": {
-            "type": "piecewise",
-            "show": False,  # a list beside the picture says it, which is there without a script and on any screen
-            "pieces": [
-                *(
-                    {"gte": low, **({"lte": high} if high == 1 else {"lt": high}), "color": f"var(--fill-{n})"}
-                    for n, (low, high) in enumerate(_CLASSES, start=1)
-                ),
-                {"value": SOLD_OUT, "color": "var(--sold-out)"},
-                {"value": CLOSED, "color": "var(--closed)"},
-                {"value": UNKNOWN, "color": "var(--unknown)"},
-            ],
-        },
-        "series": [
-            {
-                "type": "heatmap",
-                "data": data,
-                "label": {"show": False, "color": "var(--sign)", "fontSize": 10},
-                "itemStyle": {"borderWidth": 1, "borderColor": "var(--panel)"},
-                "progressive": 0,
-            }
-        ],
-    }

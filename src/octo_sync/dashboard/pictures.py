@@ -8,18 +8,14 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY, month_days, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, known_text, leading, occupancy_page
+from octo_sync.dashboard.links import bookings_page, known_text, leading
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Chart, Column, Link, Table, listed
+from octo_sync.dashboard.view import Chart, Column, listed
 from octo_sync.flows import wording
 
 CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
 _CURRENCIES = 6
-_MAP_ROWS = 40
-_CELL = 17
-"""Pixels of a cell of the map at least, so that a sign fits in."""
-_ROW = 22
 
 _NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_amount": Decimal(0), "without_net": 0}
 
@@ -125,64 +121,6 @@ def _doubt(days: Sequence[date]) -> str:
     if len(days) == 1:
         return f"{said} {wording.short_day(days[0])} is incomplete."
     return f"{said} {len(days)} days are incomplete, {days[0]} to {days[-1]}."
-
-
-def fill_map(source: Source, first: date, last: date, product: str | None = None) -> Chart:
-    """How full each product is on each day: a map of at most 40 products."""
-    rows = source.rows("occupancy", first=first, last=last, product=product)
-    days = [first + DAY * n for n in range((last - first).days + 1)]
-    keys = list(dict.fromkeys(row["product_key"] for row in rows))
-    across = {each: number for number, each in enumerate(days)}
-    down = {each: number for number, each in enumerate(keys)}
-    names = {row["product_key"]: wording.plain(row["product_name"]) for row in rows}
-    labels = [wording.short_day(day) for day in days]
-    cells = []
-    table: list[list[str | Link]] = [[names[key], *[""] * len(days)] for key in keys]
-    for row in rows:
-        value, said, short = fill_of(row)
-        x, y = across[row["travel_date"]], down[row["product_key"]]
-        cells.append((x, y, value, f"{names[row['product_key']]} · {labels[x]}: {said}"))
-        day = row["travel_date"]
-        table[y][x + 1] = Link(short, occupancy_page(day, day, row["product_key"], "departures"))
-    found = rows[0]["products"] if rows else 0
-    more = (
-        f"The {_MAP_ROWS} products with the most departures, of {found:,}; the filter shows any other, a download all."
-    )
-    return Chart(
-        id="fill-map",
-        title=f"Occupancy by product and day, {wording.short_day(first)} to {wording.short_day(last)}",
-        option=charts.heat_map(labels, [names[key] for key in keys], cells),
-        table=Table(
-            "Occupancy by product and day; an empty cell: no departure, or it has left",
-            [Column("Product"), *(Column(label, "share") for label in labels)],
-            table,
-            empty="No departure is known in this time.",
-            more=more if found > _MAP_ROWS else "",
-        ),
-        download="agg_occupancy_daily",
-        legend=charts.FILL_LEGEND,
-        height=50 + max(4, len(keys)) * _ROW,
-        width=200 + len(days) * _CELL,
-        note="Counts all sellers' bookings. Excludes closed departures and those of unknown capacity."
-        + (f" {more}" if found > _MAP_ROWS else ""),
-    )
-
-
-def fill_of(row: Mapping[str, Any]) -> tuple[float, str, str]:
-    """A day of a product as a value of the map, in words, and in few."""
-    open_departures = row["departures"] - row["closed_departures"]
-    if open_departures == 0:
-        return charts.CLOSED, "closed", "closed"
-    if row["sold_out_departures"] == open_departures:
-        return charts.SOLD_OUT, "sold out", "sold out"
-    if row["fill_rate"] is None:
-        return charts.UNKNOWN, "capacity unknown", "unknown"
-    share = wording.share(row["fill_rate"])
-    return (
-        min(1.0, max(0.0, row["fill_rate"])),
-        f"{share} full ({wording.count(row['taken'])} of {wording.count(row['capacity'])})",
-        share,
-    )
 
 
 def revenue(

@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.dashboard.standing import Standing
-from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Table, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Shade, Table, Tiles, View
 from octo_sync.flows import wording
 from octo_sync.flows.export.files import formula_safe
 
@@ -30,7 +30,7 @@ STATIC: Mapping[str, str] = {
     "dashboard.css": "text/css; charset=utf-8",
     "noscript.css": "text/css; charset=utf-8",
     "dashboard.js": "text/javascript; charset=utf-8",
-    "echarts.min.js": "text/javascript; charset=utf-8",
+    "echarts.common.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 """What is served as it lies there, and its type."""
@@ -64,9 +64,9 @@ class Frame:
 
 def page_html(view: View, frame: Frame, *, report: bool = False) -> bytes:
     """A page; a `report` is one self-contained file."""
-    scripts = [_text("dashboard.js"), _text("echarts.min.js")] if report else []
+    scripts = [_text("dashboard.js"), _text("echarts.common.min.js")] if report else []
     styles = [_text("dashboard.css")] if report else []
-    drawn = [{"id": c.id, "height": c.height, "width": c.width, "option": c.option} for c in _charts(view.sections)]
+    drawn = [{"id": c.id, "height": c.height, "option": c.option} for c in _charts(view.sections)]
     text = (
         _environment()
         .get_template("page.html.j2")
@@ -87,7 +87,7 @@ def page_html(view: View, frame: Frame, *, report: bool = False) -> bytes:
 def _charts(sections: Sequence[Section]) -> Iterator[Chart]:
     for section in sections:
         for item in section.items:
-            if isinstance(item, Chart):
+            if isinstance(item, Chart) and item.option:
                 yield item
 
 
@@ -240,6 +240,7 @@ def _environment() -> Environment:
         "groups": _groups,
         "kinds": _kinds,
         "link": lambda value: value.href if isinstance(value, Link) else "",
+        "shade": lambda value: value if isinstance(value, Shade) else None,
         "static": static_address,
         "course": _course,
         "instant": wording.instant,

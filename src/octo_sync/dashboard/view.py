@@ -37,6 +37,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Shade(Link):
+    """A cell of a map: `level` is a class of the style sheet, `sign` what stands in it, `said` all of it in words."""
+
+    level: str
+    sign: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """One number that stands for itself. `note` says what it is made of, `href` where more of it is (a page's address).
 
@@ -98,6 +107,8 @@ class Table:
     """What is not in it: `40 of 500; …`."""
     most: int | None = None
     """The rows that the page shows at most; a file has all."""
+    is_map: bool = False
+    """Whether its cells are small and have colours."""
 
 
 def listed(
@@ -118,10 +129,10 @@ class Chart:
 
     Args:
         id: Unique on its page; a-z, 0-9 and hyphens.
-        option: What ECharts draws: plain data, no functions. `var(--name)` is a colour of the style sheet.
+        option: What ECharts draws: plain data, no functions. `var(--name)` is a colour of the style sheet. Nothing where
+            `cells` are the picture, a map.
         download: A table of the copy, such as `agg_occupancy_daily`; its links are /data/NAME.csv and so on.
         height: Pixels.
-        width: Pixels that it needs at least; on a narrower screen it scrolls inside its own box. 0: any.
         note: What a reader must know to read it rightly.
         legend: What colours mean, where the picture does not say it: (a class of the style sheet, words).
     """
@@ -132,7 +143,7 @@ class Chart:
     table: Table
     download: str = ""
     height: int = 300
-    width: int = 0
+    cells: Table | None = None
     note: str = ""
     legend: Sequence[tuple[str, str]] = ()
 

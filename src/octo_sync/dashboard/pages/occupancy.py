@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard import charts, pictures
+from octo_sync.dashboard import charts, heat_map
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import (
     departure_page,
@@ -56,7 +56,7 @@ def build(source: Source, filters: Filters) -> View:
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
             Section("", [Tiles(_tiles(asked, products, numbers, below))]),
-            Section("", [pictures.fill_map(source, first, last, filters.product)]),
+            Section("", [heat_map.by_day(source, first, last, filters.product)]),
             Section("", [_days(days, filters.product), _hours(source.rows("occupancy_hours", **asked))]),
             *([_of_the_day(departures)] if first == last else []),
             Section("Products", [_products(products, first, last)], id="products"),
@@ -149,18 +149,20 @@ def _hours(rows: _Rows) -> Chart:
     at = sorted({row["start_hour"] for row in rows}, key=lambda hour: -1 if hour is None else hour)
     weekdays = sorted({(row["weekday"], row["weekday_name"]) for row in rows})
     names = [name for _, name in weekdays]
-    labels = ["all day" if hour is None else f"{hour:02d}" for hour in at]
-    cells = []
+    lines: dict[str, list[Any]] = {name: [name, *[""] * len(at)] for name in names}
     for row in rows:
-        value, said, _ = pictures.fill_of(row)
-        x, y = at.index(row["start_hour"]), names.index(row["weekday_name"])
-        cells.append((x, y, value, f"{names[y]} · {_hour(row['start_hour'])}: {said}"))
-    return Chart(
-        id="fill-by-hour",
-        title="Occupancy by weekday and hour of departure",
-        option=charts.heat_map(labels, names, cells),
-        table=listed(
-            "Occupancy by weekday and hour of departure",
+        name, hour = row["weekday_name"], row["start_hour"]
+        lines[name][at.index(hour) + 1] = heat_map.shade(row, f"{name} · {_hour(hour)}")
+    title, empty = "Occupancy by weekday and hour of departure", "No departure is known in this time."
+    heads = [Column("all day" if hour is None else f"{hour:02d}", "share") for hour in at]
+    return heat_map.drawn(
+        "fill-by-hour",
+        title,
+        Table(f"{title}: map", [Column("Weekday"), *heads], list(lines.values()), empty=empty, is_map=True),
+        download="fct_departures",
+        note="Hours at the venue. Counts all sellers' bookings. Excludes closed departures and those of unknown capacity.",
+        numbers=listed(
+            title,
             rows,
             Column("Weekday", "text", "weekday_name"),
             Column("Hour", "text", lambda row: _hour(row["start_hour"])),
@@ -168,12 +170,8 @@ def _hours(rows: _Rows) -> Chart:
             Column("Departures", "number", "departures"),
             Column("Sold out", "number", "sold_out_departures"),
             Column("Closed", "number", "closed_departures"),
-            empty="No departure is known in this time.",
+            empty=empty,
         ),
-        download="fct_departures",
-        height=240,
-        legend=charts.FILL_LEGEND,
-        note="Hours at the venue. Counts all sellers' bookings. Excludes closed departures and those of unknown capacity.",
     )
 
 

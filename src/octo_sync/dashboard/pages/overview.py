@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard import pickup_curve, pictures
+from octo_sync.dashboard import heat_map, pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import bookings_page
@@ -32,7 +32,7 @@ def build(source: Source, filters: Filters) -> View:
     pictures.ahead(source, sold=sold, travel=travel)
     tiles = _tiles(source, now, today, sold)
     per_day = pictures.bookings_by_channel(source, today - DAY * (_WEEKS * 7 - 1), today)
-    fill = pictures.fill_map(source, today, today + DAY * (_MAP_DAYS - 1))
+    fill = heat_map.by_day(source, today, today + DAY * (_MAP_DAYS - 1))
     charts, left_out = pictures.revenue(source, *sold, today)
     in_part = pictures.in_part(sold[0], known_from(source))
     sections = [

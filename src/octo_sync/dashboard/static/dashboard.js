@@ -50,7 +50,6 @@
       categoryAxis: { ...axis, splitLine: { show: false } },
       valueAxis: axis,
       legend: { textStyle: { color: ink }, pageTextStyle: { color: soft }, pageIconColor: soft },
-      visualMap: { textStyle: { color: ink } },
       tooltip: { backgroundColor: panel, borderColor: line, textStyle: { color: ink } },
     };
   }
@@ -65,17 +64,13 @@
     made.animation = false;
     const tooltip = made.tooltip;
     tooltip.renderMode = "richText";
-    if (tooltip.trigger === "item") {
-      tooltip.formatter = (at) => plain((at.data && at.data.tip) || at.name);
-    } else {
-      tooltip.formatter = (all) =>
-        [
-          plain(all[0].name),
-          ...all
-            .filter((each) => each.value !== null && each.value !== undefined && each.value !== "-")
-            .map((each) => `${plain(each.seriesName)}: ${shares ? percent(each.value) : Number(each.value).toLocaleString("en")}`),
-        ].join("\n");
-    }
+    tooltip.formatter = (all) =>
+      [
+        plain(all[0].name),
+        ...all
+          .filter((each) => each.value !== null && each.value !== undefined && each.value !== "-")
+          .map((each) => `${plain(each.seriesName)}: ${shares ? percent(each.value) : Number(each.value).toLocaleString("en")}`),
+      ].join("\n");
     if (made.xAxis.axisLabel?.interval === 0) made.xAxis.axisLabel.formatter = (name) => name.replaceAll(" ", "\n");
     if (shares) made.yAxis.axisLabel = { ...made.yAxis.axisLabel, formatter: percent };
     return made;
@@ -92,16 +87,8 @@
       if (!place) continue;
       drawn.get(each.id)?.dispose();
       place.style.height = `${each.height}px`;
-      place.style.minWidth = each.width && !printing ? `${each.width}px` : "";
       const chart = echarts.init(place, theme(), { renderer: "svg", width: printing ? PAPER : undefined });
       chart.setOption(completed(each.option));
-      if (each.id === "fill-map") {
-        // A cell of the map leads where that of the table does; where nothing hovers, a touch shows what it says instead.
-        each.rows ??= [...place.closest("figure").querySelectorAll("tbody tr")];
-        chart.on("click", ({ value }) => {
-          if (matchMedia("(hover: hover)").matches) each.rows[value[1]].cells[value[0] + 1].querySelector("a")?.click();
-        });
-      }
       drawn.set(each.id, chart);
     }
   }
