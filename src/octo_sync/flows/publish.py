@@ -262,17 +262,23 @@ def unpublished(warehouse: Destination, directory: Path) -> Iterator[Draft]:
         draft.withdraw()
 
 
+def keep_marts(warehouse: Destination, directory: Path) -> list[SqlFile]:
+    """Have the marts in the warehouse itself, where it keeps any, as they are defined now; all of them, in order. Blocking."""
+    ordered = _in_order(directory)
+    # There all are views, because a table in it would be of another time. What cannot be one, or does not run at all, is left
+    # to the draft, which makes all of them then.
+    with suppress(WarehouseError):
+        warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
+    return ordered
+
+
 def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: Path | None = None) -> Published:
     """Build the marts, run the checks and, when all pass, swap in the read copy. Blocking.
 
     Raises:
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
-    ordered = _in_order(directory)
-    # In the file itself all are views, because a table in it would be of another time. What cannot be one, or does not run at
-    # all, is left to the draft, which makes all of them then.
-    with suppress(WarehouseError):
-        warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
+    ordered = keep_marts(warehouse, directory)
     with warehouse.drafting(target, contacts=contacts) as draft:
         marts = _fill(draft, ordered)
         checks = sql_files(directory, "checks")

@@ -1,15 +1,16 @@
 """Sync: one run from lease to read copy. Pull, write down how it went, publish."""
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from octo_sync.errors import OctoSyncError
+from octo_sync.errors import OctoSyncError, WarehouseError
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.erase import erase
-from octo_sync.flows.publish import Published
+from octo_sync.flows.publish import Published, keep_marts
 from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.compaction import care
 from octo_sync.flows.sync.land import Totals
@@ -65,10 +66,10 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         fence=ports.fence,
         options={"only": sorted(scope.only), "travel": str(scope.travel or ""), "full": scope.full},
     )
-    pull = Pull(ports, scope)
+    pull, publishing = Pull(ports, scope), publishing and ports.pipeline.publish.enabled
     result = SyncResult(ports.run_id, "failed", started, started)
     try:
-        worker = await pull.run()
+        worker, _ = await asyncio.gather(pull.run(), asyncio.to_thread(_prepare, ports, publishing=publishing))
         _count(ports, pull, result)
         result.troubles = tuple(worker.troubles)
         result.failed = {str(s): why for s, why in worker.failed.items()}
@@ -86,7 +87,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         await asyncio.to_thread(care, ports)
         # What was asked for while it ran; what was asked for before is done since the project was opened.
         await asyncio.to_thread(erase, ports)
-        if publishing and ports.pipeline.publish.enabled and result.status != "failed":
+        if publishing and result.status != "failed":
             result.published = await asyncio.to_thread(mirror_and_publish, ports)
     except asyncio.CancelledError:
         result.status = "interrupted"
@@ -102,6 +103,13 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         result.ended_at = ports.clock.now()
     log.info("action=sync run=%s status=%s subjects=%d", ports.run_id, result.status, result.totals.subjects)
     return result
+
+
+def _prepare(ports: Ports, *, publishing: bool) -> None:
+    """Make the marts of a new warehouse while the first answers are waited for: half a second."""
+    if publishing:
+        with contextlib.suppress(WarehouseError):  # publishing says it
+            keep_marts(ports.warehouse, ports.pipeline.directory)
 
 
 def how_it_went(
