@@ -323,6 +323,6 @@ def test_threads_share_one_journal_and_every_subject_is_worked_on_once(journal: 
 def test_claim_walks_the_index_and_sorts_nothing(journal: Journal) -> None:
     from octo_sync.journal import sql
 
-    steps = plan(journal, sql.CLAIM, ("", 1, None, None, "[]", "[]"))
+    steps = plan(journal, sql.CLAIM, ("", 1, None, "acme", "[]", "[]"))
     assert any("USING INDEX subjects_dirty" in step or "Index Scan using subjects_dirty" in step for step in steps)
     assert not any("TEMP B-TREE" in step or "Sort" in step for step in steps)

@@ -176,14 +176,14 @@ class SubjectRow(_Base, table=True):
             name="clean_has_no_trouble",
         ),
         CheckConstraint("quarantined_at IS NULL OR error_code IS NOT NULL", name="quarantine_has_a_reason"),
-        # The order in which work is handed out, with all that a claim filters on, and only what can be claimed.
+        # The order in which a connection's work is handed out, with all that a claim filters on, and only what can be claimed.
         _partial(
             "subjects_dirty",
+            "connection",
             text("priority DESC"),
             "kind_rank",
             "month",
             "key",
-            "connection",
             "kind",
             "due_at",
             where="wanted_seq > landed_seq AND quarantined_at IS NULL",

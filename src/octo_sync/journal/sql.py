@@ -110,20 +110,36 @@ DELETE FROM timers WHERE ?2 = ?2 AND (connection, kind, "key", name) IN (
   SELECT connection, kind, "key", name {_DUE_TIMERS})
 """  # noqa: S608 - no value from outside
 
-# The next subjects to work on: ?1 now, ?2 limit, ?3 kinds, ?4 connections (JSON arrays or null for all), ?5 row ids
-# that are in work, ?6 subjects not wanted now (JSON array of [connection, kind, key]). Walks the index in handing-out
-# order and stops at the limit; nothing is sorted.
+# The connections of which something is due: ?1 now, ?2 kinds (a JSON array or null for all). From one connection to the next,
+# so it takes as long as there are connections that owe something, however much they owe.
+DUE = """
+WITH RECURSIVE owing(name) AS (
+  SELECT (SELECT connection FROM subjects INDEXED BY subjects_dirty
+    WHERE wanted_seq > landed_seq AND quarantined_at IS NULL ORDER BY connection LIMIT 1)
+  UNION ALL
+  SELECT (SELECT connection FROM subjects INDEXED BY subjects_dirty
+    WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND connection > owing.name ORDER BY connection LIMIT 1)
+  FROM owing WHERE owing.name IS NOT NULL)
+SELECT owing.name FROM owing WHERE EXISTS (
+  SELECT 1 FROM subjects INDEXED BY subjects_dirty
+  WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND connection = owing.name
+    AND (due_at IS NULL OR due_at <= ?1) AND (CAST(?2 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?2))))
+"""
+
+# The next subjects of a connection to work on: ?1 now, ?2 limit, ?3 kinds (a JSON array or null for all), ?4 connection,
+# ?5 row ids that are in work, ?6 subjects not wanted now (JSON array of [connection, kind, key]). Walks the index in
+# handing-out order and stops at the limit; nothing is sorted.
 CLAIM = """
 SELECT id, connection, kind, "key", wanted_seq, attempts, source
 FROM subjects INDEXED BY subjects_dirty
 WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
   AND (due_at IS NULL OR due_at <= ?1)
   AND (CAST(?3 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?3)))
-  AND (CAST(?4 AS TEXT) IS NULL OR connection IN (SELECT value FROM json_each(?4)))
+  AND connection = ?4
   AND id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?5))
   AND (connection, kind, "key") NOT IN (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?6))
-ORDER BY priority DESC, kind_rank, month, "key", connection, kind
+ORDER BY priority DESC, kind_rank, month, "key", kind
 LIMIT ?2
 """
 

@@ -29,6 +29,14 @@ _Row = TypeVar("_Row", bound=SQLModel)
 
 MIGRATIONS: tuple[tuple[int, tuple[str | type[SQLModel], ...]], ...] = (
     (2, (Act, "ALTER TABLE differences ADD COLUMN both_rows TEXT")),
+    (
+        3,
+        (
+            "DROP INDEX subjects_dirty",
+            """CREATE INDEX subjects_dirty ON subjects (connection, priority DESC, kind_rank, month, "key", kind, due_at)
+            WHERE wanted_seq > landed_seq AND quarantined_at IS NULL""",
+        ),
+    ),
 )
 """What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know and
 models whose table it makes. When the columns of such a model change, the two changes become one here."""

@@ -1,6 +1,7 @@
 """What is owed: marking, claiming, landing."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,7 +35,8 @@ class Subjects:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: dict[Subject, _Held] = {}
+        self._held: defaultdict[str, dict[Subject, _Held]] = defaultdict(dict)
+        """By connection, of which there may be thousands."""
 
     # ── saying "look again" ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -75,22 +77,24 @@ class Subjects:
     ) -> list[Claim]:
         """Up to `limit` subjects to fetch now: dirty, due, not quarantined, in nobody's hands here, not in `exclude`.
 
-        Highest priority first; then subscription, supplier, products, product, availability, bookings, booking; within
-        a kind by travel month, then key (product, option). Each claim carries the `wanted_seq` to hand back (R2).
-        Claims live in this object's memory and nowhere else: a killed process takes them along, and its successor finds
-        the subjects dirty as before. They end with `landed`, `failed`, `release`, `forget` or the run's `end_run`.
+        One connection after the other. Highest priority first; then subscription, supplier, products, product, availability,
+        bookings, booking; within a kind by travel month, then key (product, option). Each claim carries the `wanted_seq` to
+        hand back (R2). Claims live in this object's memory and nowhere else: a killed process takes them along, and its
+        successor finds the subjects dirty as before. They end with `landed`, `failed`, `release`, `forget` or the run's
+        `end_run`.
         """
         unwanted = [key_of(subject) for subject in exclude]
         with self._store.reading() as connection:
             self._store.check_fence(connection, connections)
             now = to_text(self._store.clock.now())
-            in_work = json.dumps([held.row_id for held in self._held.values()])
-            values = now, limit, _listed(kinds), _listed(connections), in_work, json.dumps(unwanted)
-            claims = []
-            for row_id, *key, wanted_seq, attempts, source in connection.exec_driver_sql(sql.CLAIM, values).all():
-                subject = Subject.from_key(*key)
-                self._held[subject] = _Held(row_id, wanted_seq, run_id, now)
-                claims.append(Claim(subject, wanted_seq, attempts, Source(source)))
+            claims: list[Claim] = []
+            for name in self.due(kinds) if connections is None else connections:
+                in_work = json.dumps([held.row_id for held in self._held[name].values()])
+                values = now, limit - len(claims), _listed(kinds), name, in_work, json.dumps(unwanted)
+                for row_id, *key, wanted_seq, attempts, source in connection.exec_driver_sql(sql.CLAIM, values).all():
+                    subject = Subject.from_key(*key)
+                    self._held[name][subject] = _Held(row_id, wanted_seq, run_id, now)
+                    claims.append(Claim(subject, wanted_seq, attempts, Source(source)))
             return claims
 
     def landed(self, claims: Sequence[Claim], *, run_id: str) -> None:
@@ -138,7 +142,7 @@ class Subjects:
         with self._store.lock:
             for claim in claims:
                 if self._held_of(claim) is not None:
-                    del self._held[claim.subject]
+                    del self._held[claim.subject.connection][claim.subject]
 
     def forget(self, subjects: Collection[Subject]) -> None:
         """These do not exist any more: their rows go, and whoever works on them has nothing to hand back."""
@@ -151,6 +155,11 @@ class Subjects:
             self.let_go(subjects)
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def due(self, kinds: Collection[SubjectKind] | None = None) -> list[str]:
+        """The connections of which something is due now, by name, also what is in somebody's hands."""
+        now = to_text(self._store.clock.now())
+        return [name for (name,) in self._store.ask(sql.DUE, now, _listed(kinds))]
 
     def dirty_count(
         self, kinds: Collection[SubjectKind] | None = None, connections: Collection[str] | None = None
@@ -237,19 +246,20 @@ class Subjects:
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _held_of(self, claim: Claim) -> _Held | None:
-        held = self._held.get(claim.subject)
+        held = self._held[claim.subject.connection].get(claim.subject)
         return held if held is not None and held.wanted_seq == claim.wanted_seq else None
 
     def let_go(self, subjects: Iterable[Subject]) -> None:
         """Their rows are gone: whoever works on them has nothing to hand back."""
         with self._store.lock:
             for subject in subjects:
-                self._held.pop(subject, None)
+                self._held[subject.connection].pop(subject, None)
 
     def release_run(self, run_id: str) -> None:
         """Give back every claim of a run."""
         with self._store.lock:
-            self._held = {subject: held for subject, held in self._held.items() if held.run_id != run_id}
+            for name, held in self._held.items():
+                self._held[name] = {subject: mine for subject, mine in held.items() if mine.run_id != run_id}
 
 
 def _listed(values: Collection[str] | None) -> str | None:

@@ -314,7 +314,7 @@ class Keeper:
     def _is_due(self) -> bool:
         working = {name for name in self.ports.clients if self._sharing.may(name)}
         working -= {t.connection for t in self._worker.troubles}
-        return any(b.due and b.connection in working for b in self.ports.journal.subjects.backlog())
+        return not working.isdisjoint(self.ports.journal.subjects.due())
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""

@@ -65,8 +65,7 @@ class Sharing:
             return False
         if not share.keeps and is_due(self._ports):
             raise LeaseHeld("Somebody is being forgotten, and what was fetched before must not land after.")
-        due = {b.connection for b in self._ports.journal.subjects.backlog() if b.due and b.kind in self._kinds}
-        due &= self._ports.clients.keys()
+        due = self._ports.clients.keys() & self._ports.journal.subjects.due(self._kinds)
         workers = share.workers()
         room = -(-len(due) // workers)
         working = sorted(share.owned.keys() & (due - set(stopped)), key=lambda name: (name not in busy, name))
@@ -87,8 +86,7 @@ class Sharing:
         """Give back what owes nothing now, where there are others. Blocking."""
         share = self._ports.share
         if share is not None and share.workers() > 1:
-            due = {b.connection for b in self._ports.journal.subjects.backlog() if b.due and b.kind in self._kinds}
-            self._give(share.owned.keys() - due - set(busy))
+            self._give(share.owned.keys() - {*self._ports.journal.subjects.due(self._kinds), *busy})
 
     def take(self, connection: str) -> bool:
         """Own a connection; False when that cannot be now. Blocking.

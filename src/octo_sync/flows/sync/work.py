@@ -35,6 +35,8 @@ log = logging.getLogger("octo_sync")
 
 _CLAIMS = 64
 """Subjects claimed at a time: few enough that what is urgent soon has its turn."""
+_MANY, _ASK_EVERY = 8, 0.25
+"""Of more connections than these most owe nothing: those of which something is due are asked for all at once, no more often."""
 _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
@@ -76,6 +78,8 @@ class Worker:
         self.lander = Lander(ports, self._broke, None if ports.share is None else on_products)
         self._fetcher = Fetcher(ports)
         self._health = {name: Health() for name in ports.clients}
+        self._due: Collection[str] = ports.clients.keys()
+        self._due_at = -inf
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
         self.without_products: set[str] = set()
         """Connections whose product list was refused."""
@@ -174,16 +178,19 @@ class Worker:
             return
         if self._wake.is_set():
             self._wake.clear()
+            self._due_at = -inf
             for health in self._health.values():
                 self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
                 health.claimed.clear()
-        now = asyncio.get_running_loop().time()
+        now, subjects = asyncio.get_running_loop().time(), self.ports.journal.subjects
+        if len(self._health) > _MANY and now - self._due_at >= _ASK_EVERY:
+            self._due, self._due_at = set(subjects.due(self.kinds)), now
         for name, health in self._health.items():
             room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
             if health.stopped or room <= 0 or not self.sharing.may(name):
                 continue
-            if not health.claimed or health.waits:
-                claims = self.ports.journal.subjects.claim(
+            if name in self._due and (not health.claimed or health.waits):
+                claims = subjects.claim(
                     _CLAIMS,
                     run_id=self.ports.run_id,
                     kinds=self.kinds,
@@ -361,17 +368,13 @@ class Worker:
     async def _nothing_left(self, *, patient: bool) -> bool:
         """Whether to stop: nothing is dirty, or only what no connection can do now. The patient wait for what is due later."""
         looked_at = self.looked_at = self.ports.clock.now()
-        open_connections = [
+        subjects = self.ports.journal.subjects
+        open_connections = {
             name for name, health in self._health.items() if not health.stopped and self.sharing.may(name)
-        ]
+        }
         if not open_connections:
             return True
-        owed = [
-            b
-            for b in self.ports.journal.subjects.backlog()
-            if b.connection in open_connections and b.kind in self.kinds
-        ]
-        if any(b.due for b in owed):
+        if not open_connections.isdisjoint(subjects.due(self.kinds)):
             rest = self._throttle.first(asyncio.get_running_loop().time())
             if rest and not patient:
                 return True
@@ -379,8 +382,8 @@ class Worker:
             return False
         if not patient:
             return True
-        first = self.ports.journal.subjects.next_due_at(looked_at)
-        if first is None or not any(b.dirty for b in owed):
+        first = subjects.next_due_at(looked_at)
+        if first is None or not subjects.dirty_count(self.kinds, open_connections):
             return True
         # What failed is due later. A least wait keeps this from spinning, whatever the clock and the journal say.
         await asyncio.sleep(max(_LEAST_WAIT, (first - self.ports.clock.now()).total_seconds()))
