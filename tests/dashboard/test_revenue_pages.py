@@ -15,6 +15,32 @@ TWO = (
 )
 
 
+async def test_a_new_channel_changes_the_colour_of_no_other(shown, published, variant):
+    """One whose name and connection come first in the alphabet."""
+    folder = variant(
+        "added",
+        *(statement.replace("'web'", "'a-web'").replace("Web shop", "A shop") for statement in TWO),
+        "insert into core.products select * replace ('a-web' as connection_id, first_seen_at_utc + interval '1 day' as "
+        "first_seen_at_utc) from core.products",
+    )
+    ((name,),) = ask(published, "select channel_name from marts.dim_channel")
+
+    async def colors(of):
+        """All of each channel, on three pages."""
+        found = {}
+        for path in ("", "channels?first=2026-10-01&last=2026-12-31", "cancellations"):
+            for chart in charts(await shown(of).text(f"/{path}")).values():
+                for series in chart["option"]["series"]:
+                    found.setdefault(series.get("name"), set()).add(series.get("color"))
+        return found[name], found.get("A shop", set())
+
+    (before, none), (after, new) = await colors(published), await colors(folder)
+    assert none == set()
+    assert after == before
+    assert len(before) == len(new) == 1
+    assert new != before
+
+
 @pytest.mark.deep(2, everyday=1)
 async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(shown, variant):
     folder = variant("mix", *TWO)

@@ -108,8 +108,12 @@ def by_channel(
 
 
 def channel_colors(source: Source) -> dict[str, str]:
-    """Each channel's colour, the same in every picture; the last one is for all that are not drawn."""
-    names = dict.fromkeys(wording.plain(row["channel_name"]) for row in source.rows("channels"))
+    """Each channel's colour, the same in every picture; the last one is for all that are not drawn.
+
+    By when channels were first pulled, so that a new channel, or a new name, changes the colour of no other.
+    """
+    rows = sorted(source.rows("channels"), key=lambda row: row["place"])
+    names = dict.fromkeys(wording.plain(row["channel_name"]) for row in rows)
     return {name: charts.SERIES[number % (len(charts.SERIES) - 1)] for number, name in enumerate(names)}
 
 
