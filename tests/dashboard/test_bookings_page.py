@@ -92,12 +92,13 @@ async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(
         ("Share cancelled, by month of booking and channel", 2, 3),
     ):
         assert await led_to(dashboard, page, caption, *columns) > 3
+    assert await led_to(dashboard, page, "Cancelled bookings, by notice before travel", 1) > 1
     caption = "Share cancelled, by product and currency"
     for row, addresses in zip(table(page, caption), leads(page, caption), strict=True):
         # No list is of the bookings of no product alone.
         assert all(addresses[3:5]) == (row[0] != "—")
     page = await dashboard.text("/pickup?first=2026-11-01&last=2026-12-31")
-    assert await led_to(dashboard, page, "Days from booking to travel, by channel", 1) > 0
+    assert await led_to(dashboard, page, "Days from booking to travel, by channel", 1, *range(3, 10)) > 3
     page = await dashboard.text("/channels?first=2026-11-01&last=2026-12-31")
     assert await led_to(dashboard, page, "Channels in EUR, by month of travel", 8) > 1
 
@@ -220,6 +221,9 @@ async def test_what_is_no_part_is_refused(shown):
     answer = await shown().get("/bookings?only=half")
     assert answer.status_code == 400
     assert "The field only is" in answer.text
+    answer = await shown().get("/bookings?only=lead&name=soon")
+    assert answer.status_code == 400
+    assert "The field name is" in answer.text
 
 
 @pytest.mark.parametrize("kind", ["made", "lost", "cancelled"])

@@ -327,6 +327,7 @@ async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
         (REFUNDS, (4, 5, 6, 8, 11, 12, 13)),
         ("Deferred revenue in all", (4,)),
         (DEFERRED, (4,)),
+        ("Deferred revenue at the end of Nov 2026, by month of travel", (4,)),
     ],
 )
 async def test_a_row_leads_to_the_bookings_behind_it(shown, told_apart, caption, columns):

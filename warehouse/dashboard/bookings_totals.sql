@@ -9,8 +9,10 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone, of those with a tax or extra that of it; null: all.
--- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used, those that are still sold; those alone that state no_tax, or a tax, or have an extra; null: all.
+-- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail, full_no_retail, none_no_net; confirmed ones alone that are not_used, those that are still sold; those alone that state no_tax, or a tax, or have an extra; those by days from booking (lead) or cancellation (notice) to travel; null: all.
 -- parameter: tax: text: : Of those with a tax or extra: one of this name, or this extra_id; null: of any.
+-- parameter: least: integer: : Of those by days to travel: this many or more; null: where nobody knows.
+-- parameter: greatest: integer: : Of those by days to travel: this many or fewer.
 with found as (
   select
     currency,
@@ -54,6 +56,10 @@ with found as (
         when 'none_no_net' then is_cancelled and cancellation_refund = 'NONE' and net_amount is null
         when 'not_used' then status = 'CONFIRMED' and not is_redeemed
         when 'still' then is_sold
+        when 'lead' then case when cast($least as bigint) is null then lead_days is null
+          else lead_days between cast($least as bigint) and cast($greatest as bigint) end
+        when 'notice' then case when cast($least as bigint) is null then notice_days is null
+          else notice_days between cast($least as bigint) and cast($greatest as bigint) end
         when 'no_tax' then not exists (
           select 1 from core.booking_taxes t where t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
         )

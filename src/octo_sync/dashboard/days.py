@@ -1,8 +1,31 @@
 """Days and months of the calendar."""
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 DAY = timedelta(days=1)
+_EVER = 100_000
+SPANS: Mapping[str, Mapping[str, tuple[int, int] | None]] = {
+    "lead": {
+        "same day": (-_EVER, 0),
+        "1-2 days": (1, 2),
+        "3-7 days": (3, 7),
+        "8-30 days": (8, 30),
+        "31-90 days": (31, 90),
+        "over 90 days": (91, _EVER),
+        "unknown": None,
+    },
+    "notice": {
+        "over 30 days": (31, _EVER),
+        "8-30 days": (8, 30),
+        "3-7 days": (3, 7),
+        "1-2 days": (1, 2),
+        "same day": (0, 0),
+        "after travel": (-_EVER, -1),
+        "unknown": None,
+    },
+}
+"""Days from booking, and from cancellation, to travel: what they are counted as, the least and the most."""
 
 
 def presets(today: date) -> list[tuple[str, date, date]]:

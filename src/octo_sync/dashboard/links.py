@@ -50,7 +50,7 @@ def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /,
     return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **more, **chosen})}"
 
 
-def month_page(number: str, kind: str, month: str, **only: str) -> Callable[[Mapping[str, Any]], str]:
+def month_page(number: str, kind: str, month: str, **only: date | str) -> Callable[[Mapping[str, Any]], str]:
     """The list behind a row of one month, where its `number` is not 0; no list has those without a month, or far off."""
 
     def page(row: Mapping[str, Any]) -> str:

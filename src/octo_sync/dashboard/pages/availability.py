@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import departure_page, start_text
+from octo_sync.dashboard.links import departure_page, leading, start_text
 from octo_sync.dashboard.pages.occupancy import MOST_DAYS
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
@@ -40,7 +40,7 @@ def build(source: Source, filters: Filters) -> View:
         "The days ahead of each product on sale, from the day of the last verification.",
         [
             Section("", [Tiles(_tiles(rows, behind, filters.product))]),
-            Section("", [_chart(rows)]),
+            Section("", [_chart(rows, behind)]),
             _faster(source.rows("availability_faster", product=filters.product)),
             _sold_out(source.rows("availability_sellouts", first=since, product=filters.product)),
             Section("Products", [_table(rows, behind)], _loaded(now.availability_to), "products"),
@@ -143,7 +143,7 @@ def _tiles(rows: list[dict[str, Any]], behind: _Behind, product: str | None) -> 
     ]
 
 
-def _chart(rows: list[dict[str, Any]]) -> Chart:
+def _chart(rows: list[dict[str, Any]], behind: _Behind) -> Chart:
     drawn = [row for row in rows if row["days"]][:_DRAWN]
     left = len(rows) - len(drawn)
 
@@ -166,10 +166,13 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
             "Days ahead, by product",
             drawn,
             Column("Product", "text", "product_name"),
-            Column("Sold out", "number", "sold_out_days"),
-            Column("Closed", "number", "closed_days"),
-            Column("Less than 20 % full", "number", "weak_days"),
-            Column("Other days", "number", _other_days),
+            *leading(
+                behind,
+                Column("Sold out", "number", "sold_out_days"),
+                Column("Closed", "number", "closed_days"),
+                Column("Less than 20 % full", "number", "weak_days"),
+                Column("Other days", "number", _other_days),
+            ),
             empty="No departure ahead is known.",
         ),
         download="availability_health",
@@ -189,10 +192,13 @@ def _table(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         "Health of each product's availability",
         rows,
         Column("Product", "text", "product_name"),
-        Column("Days", "number", "days"),
-        Column("Sold out", "number", "sold_out_days", href=behind),
-        Column("Closed", "number", "closed_days", href=behind),
-        Column("Weak", "number", "weak_days", href=behind),
+        *leading(
+            behind,
+            Column("Days", "number", "days"),
+            Column("Sold out", "number", "sold_out_days"),
+            Column("Closed", "number", "closed_days"),
+            Column("Weak", "number", "weak_days"),
+        ),
         Column("Next sold-out day", "date", "next_sold_out_day", none="none"),
         Column("Last departure", "date", "last_day_loaded", none="none"),
         Column("Fetched up to", "date", "covered_to", none="never"),

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
-from octo_sync.dashboard.days import DAY, year_earlier
+from octo_sync.dashboard.days import DAY, SPANS, year_earlier
 from octo_sync.dashboard.filters import day_of
 from octo_sync.dashboard.links import (
     booking_page,
@@ -54,6 +54,8 @@ _ONLY = {
     "no_tax": "that state no tax",
     "tax": "with a tax",
     "extra": "with an extra",
+    "lead": "by days from booking to travel",
+    "notice": "by days from cancellation to travel",
 }
 _NAMED = ("tax", "extra")
 """Of which there may be those of one name alone."""
@@ -67,7 +69,8 @@ def build(source: Source, filters: Filters) -> View:
     """
     kind = _one_of("kind", _KINDS, filters) or "sold"
     only = _one_of("only", _ONLY, filters)
-    name = (filters.more.get("name") if only in _NAMED else "") or None
+    name = (filters.more.get("name") if only in (*_NAMED, *SPANS) else "") or None
+    least, greatest = _span(only, filters) or (None, None)
     today = standing(source).today or date.min
     first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
     last = filters.last or first + (_HELD if kind == "held" else _AHEAD) * DAY
@@ -82,6 +85,8 @@ def build(source: Source, filters: Filters) -> View:
         "since": since,
         "alone": only,
         "tax": name,
+        "least": least,
+        "greatest": greatest,
         "now": source.now().replace(second=0, microsecond=0),
         **chosen,
     }
@@ -108,6 +113,7 @@ def build(source: Source, filters: Filters) -> View:
     }
     kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
     kinds = [(said, f"bookings?{urlencode({'kind': name, **kept})}", name == kind) for name, said in _KINDS.items()]
+    named = f"{' named' if only in _NAMED else ':'} {name}" if name else ""
     shown = listed(
         "Bookings",
         rows,
@@ -160,9 +166,7 @@ def build(source: Source, filters: Filters) -> View:
     ]
     return View(
         "Bookings",
-        lead[kind]
-        + (f" Only those {_ONLY[only]}{f' named {name}' if name else ''}." if only else "")
-        + pictures.in_each(source, filters.channel),
+        lead[kind] + (f" Only those {_ONLY[only]}{named}." if only else "") + pictures.in_each(source, filters.channel),
         [Section("", [find]), Section("", items)],
         Filters(
             first=first,
@@ -204,6 +208,16 @@ def _one_of(field: str, known: Mapping[str, str], filters: Filters) -> str | Non
     if value not in (None, *known):
         raise QueryError(f"The field {field} is {str(value)[:40]!r}; expected {', '.join(known)}.")
     return value
+
+
+def _span(only: str | None, filters: Filters) -> tuple[int, int] | None:
+    """The least and the most days to travel; None where they are not known, or not asked for."""
+    known = SPANS.get(only or "")
+    if known is None:
+        return None
+    if (name := filters.more.get("name", "")) not in known:
+        raise QueryError(f"The field name is {name[:40]!r}; expected {', '.join(known)}.")
+    return known[name]
 
 
 def _days(kind: str, by: date, since: date | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import month_days, month_start, months
+from octo_sync.dashboard.days import SPANS, month_days, month_start, months
 from octo_sync.dashboard.links import bookings_page, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -16,7 +16,6 @@ from octo_sync.flows import wording
 _BACK = 11
 _Behind = Callable[..., Callable[[dict[str, Any]], str]]
 """Kind of a list of the page Bookings → the address of those behind a row."""
-_NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "after travel", "unknown")
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -67,7 +66,10 @@ def build(source: Source, filters: Filters) -> View:
                 "",
                 [
                     _by_month(by_month, months(first, last), pictures.channel_colors(source), behind),
-                    _by_notice(source.rows("cancellations_notice", **asked)),
+                    _by_notice(
+                        source.rows("cancellations_notice", **asked),
+                        lambda row: behind("lost", only="notice", name=row["notice"])({}),
+                    ),
                 ],
             ),
             Section("Products", [_products(source.rows("cancellations_products", **asked), behind)]),
@@ -138,9 +140,9 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
     )
 
 
-def _by_notice(rows: list[dict[str, Any]]) -> Chart:
+def _by_notice(rows: list[dict[str, Any]], behind: Callable[[dict[str, Any]], str]) -> Chart:
     found = {row["notice"]: row for row in rows}
-    shown = [name for name in _NOTICE if name in found]
+    shown = [name for name in SPANS["notice"] if name in found]
     return Chart(
         id="notice",
         title="Cancelled bookings, by notice before travel",
@@ -149,8 +151,11 @@ def _by_notice(rows: list[dict[str, Any]]) -> Chart:
             "Cancelled bookings, by notice before travel",
             [found[name] for name in shown],
             Column("Before travel", "text", "notice"),
-            Column("Bookings", "number", "bookings"),
-            Column("Guests", "number", "guests", none="unknown"),
+            *leading(
+                behind,
+                Column("Bookings", "number", "bookings"),
+                Column("Guests", "number", "guests", none="unknown"),
+            ),
             empty="Nothing was cancelled.",
         ),
         download="fct_bookings",

@@ -101,6 +101,9 @@ def _all_of_it(row: dict[str, Any]) -> bool:
     return bool(row["is_complete"]) and not row["without_net"] and not row["without_retail"]
 
 
+_KNOWN = (Column("Month over", "yes", "is_over"), Column("Complete", "yes", _all_of_it))
+
+
 def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Table]:
     each = listed(
         "Net payable to the supplier, by month of travel and channel",
@@ -109,8 +112,7 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
         Column("Channel", "text", "channel_name"),
         *_payable(partial(month_page, month="travel_month")),
         Column("Supplier", "text", "supplier_name"),
-        Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", _all_of_it),
+        *_KNOWN,
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
@@ -159,8 +161,7 @@ def _in_all(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table
         _summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
         Column("Currency", "text", "currency", none="no currency"),
         *_payable(behind),
-        Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", _all_of_it),
+        *_KNOWN,
     )
 
 
@@ -307,7 +308,6 @@ def _deferred(
         Column("Guests", "number", "guests", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
     ]
-    known = [Column("Month over", "yes", "is_over"), Column("Complete", "yes", _all_of_it)]
     names = ("retail_amount", "net_amount", "bookings", "guests", "without_net", "without_retail")
     in_all = listed(
         "Deferred revenue in all",
@@ -315,7 +315,7 @@ def _deferred(
         Column("Month's end", "date", "month_end"),
         Column("Currency", "text", "currency", none="no currency"),
         *leading(behind, *figures),
-        *known,
+        *_KNOWN,
     )
     each = listed(
         "Sold by the month's end for travel after it, by channel",
@@ -323,7 +323,7 @@ def _deferred(
         Column("Month's end", "date", "month_end"),
         Column("Channel", "text", "channel_name"),
         *leading(behind, *figures),
-        *known,
+        *_KNOWN,
         empty="Nothing was on the books for travel after these months."
         if has_begun
         else "These months have not begun.",
@@ -334,17 +334,19 @@ def _deferred(
     end = rows[0]["month_end"]
     by_month = listed(
         f"Deferred revenue at the end of {wording.month(f'{end:%Y-%m}')}, by month of travel",
-        months,
+        [{**row, "month_end": end} for row in months],
         Column("Travel month", "month", "travel_month"),
         Column("Currency", "text", "currency", none="no currency"),
-        *figures,
+        *leading(behind, *figures),
     )
     return [in_all, by_month, each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:
-    """The bookings behind a row of deferred revenue."""
+    """The bookings behind a row of deferred revenue, of one month of travel where it has one."""
     end = row["month_end"]
+    if "travel_month" in row:
+        return month_page("bookings", "books", "travel_month", by=end)(row)
     return bookings_page(row, "deferred", month_start(end), end)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pickup_curve, pictures
-from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
+from octo_sync.dashboard.days import DAY, SPANS, month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import bookings_page, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
@@ -20,14 +20,13 @@ _BACK, _AHEAD, _MOST = 3, 4, 15
 """Months of travel before and after the current one, and at most."""
 _OUT = (60, 30, 14, 7)
 _ROWS = 200
-_EARLY = {
-    "same_day": "same day",
-    "days_1_2": "1-2 days",
-    "days_3_7": "3-7 days",
-    "days_8_30": "8-30 days",
-    "days_31_90": "31-90 days",
-    "over_90": "over 90 days",
-}
+_EARLY = dict(
+    zip(
+        ("same_day", "days_1_2", "days_3_7", "days_8_30", "days_31_90", "over_90", "not_known"),
+        SPANS["lead"],
+        strict=True,
+    )
+)
 """A column of `lead_times` → what it counts."""
 _Behind = Callable[..., Callable[[Any], str]]
 
@@ -69,7 +68,7 @@ def build(source: Source, filters: Filters) -> View:
                     _lead_times(
                         source.rows("lead_times", **asked),
                         pictures.channel_colors(source),
-                        lambda row: bookings_page({**chosen, **row}, "sold", first, month_end(last)),
+                        lambda row, **only: bookings_page({**chosen, **row}, "sold", first, month_end(last), **only),
                     )
                 ],
                 "Sold bookings that travel in these months, by days from booking to travel, both at the venue. A month that is "
@@ -286,7 +285,10 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
     )
 
 
-def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Callable[[dict[str, Any]], str]) -> Chart:
+def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Callable[..., str]) -> Chart:
+    def early(name: str, words: str) -> Callable[[dict[str, Any]], str]:
+        return lambda row: behind(row, only="lead", name=words) if row[name] else ""
+
     return Chart(
         id="lead-times",
         title="Days from booking to travel",
@@ -301,8 +303,7 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Call
             Column("Channel", "text", "channel_name"),
             Column("Bookings", "number", "bookings", href=behind),
             Column("Median days", "number", "median_lead_days", none="unknown"),
-            *(Column(words, "number", name) for name, words in _EARLY.items()),
-            Column("Not known", "number", "not_known"),
+            *(Column(words.capitalize(), "number", name, href=early(name, words)) for name, words in _EARLY.items()),
             empty="No sold booking travels in these months.",
         ),
         download="fct_bookings",

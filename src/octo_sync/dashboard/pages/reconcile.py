@@ -3,7 +3,6 @@
 Longer than most modules, because its tables share the filters by which each of their numbers leads to its differences.
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -11,6 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from octo_sync.dashboard.control_totals import ControlTotals
 from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
@@ -23,7 +23,6 @@ from octo_sync.dashboard.view import (
     Money,
     Page,
     Section,
-    Table,
     Tile,
     Tiles,
     View,
@@ -32,7 +31,7 @@ from octo_sync.dashboard.view import (
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, age_class
-from octo_sync.flows.wording import NOTHING, currency_name, days_old
+from octo_sync.flows.wording import NOTHING, days_old
 from octo_sync.reconciliation.model import Bucket
 
 _VERDICTS = {
@@ -67,15 +66,17 @@ def build(source: Source, filters: Filters) -> View:
         if filters.more.get("name") not in (None, "", name):
             continue
         place = f"recon-{number}"
-        opened = [row for row in found[name] if row["state"] == "open"]
-        accepted = [row for row in found[name] if row["state"] == "accepted"]
+        totals = ControlTotals(_compared(ran) or ran[0])
+        counted = [totals.counted(row) for row in found[name]]
+        opened = [row for row in counted if row["state"] == "open"]
+        accepted = [row for row in counted if row["state"] == "accepted"]
         days = ", all days" if filters.first or filters.last else ""
         sections += [
             _summary(name, ran, opened, len(accepted), place, days),
-            _totals(name, ran, place, days),
+            _totals(name, totals, counted, place, days),
             _ages(name, opened, place, days),
             _open(name, opened, source.acts.assigned(name) if source.acts and not problem else {}, place, filters),
-            *([_accepted(name, accepted, place)] if accepted else []),
+            *([_accepted(name, accepted, place, filters)] if accepted else []),
             _runs(name, ran, place),
         ]
     return View("Reconcile", lead, sections, filters)
@@ -135,7 +136,7 @@ def _summary(
         )
     ]
     if accepted:
-        href = f"reconcile?{urlencode({'name': name})}#{place}-accepted"
+        href = _filtered(name, place, "accepted")
         tiles.append(
             Tile(f"accepted{days}", f"{accepted:,}", "accepted by a person", href=href, name=f"{place}-accepted")
         )
@@ -147,7 +148,7 @@ def _summary(
             href = (
                 _filtered(name, place, bucket=bucket.value)
                 if bucket.is_difference
-                else f"reconcile?{urlencode({'name': name})}#{place}-totals"
+                else _filtered(name, place, "totals")
             )
             what = f"{'' if bucket.has_differences else 'bookings '}{named}{days}"
             tiles.append(Tile(what, f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
@@ -157,55 +158,29 @@ def _summary(
     return Section(name, items, note, id=place)
 
 
-def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str, days: str) -> Section:
-    compared = _compared(runs)
-    rows = _control(compared["control_totals"], partial(_filtered, name, place)) if compared else []
-    table = Table(
-        f"Control totals of {name}",
+def _totals(name: str, totals: ControlTotals, rows: Sequence[Mapping[str, Any]], place: str, days: str) -> Section:
+    def behind(part: Mapping[str, Any]) -> str:
+        chosen = {key: part[key] for key in ("bucket", "currency", "total")}
+        return _filtered(name, place, "accepted" if part["state"] == "accepted" else "differences", **chosen)
+
+    title = f"Control totals of {name}"
+    return Section(
+        f"{title}{days}",
         [
-            Column("Currency"),
-            Column("Amount"),
-            Column("Rows here", "number"),
-            Column("Here", "money"),
-            Column("Rows there", "number"),
-            Column("There", "money"),
-            Column("Difference", "money"),
+            totals.table(title, partial(_filtered, name, place)),
+            totals.parts(f"What the differences of these totals are made of, {name}", rows, behind),
         ],
-        rows,
-        empty="There are none.",
+        "Of all rows as they were read, of every status, before anything was matched; each difference is there minus here. "
+        "Below: the differences found then that add up to it, those with an amount alone.",
+        id=f"{place}-totals",
     )
-    note = "Of all rows as they were read, of every status, before anything was matched; each difference is there minus here."
-    return Section(f"Control totals of {name}{days}", [table], note, id=f"{place}-totals")
 
 
-def _filtered(name: str, place: str, **chosen: str) -> str:
-    """The address of the open differences of one comparison."""
-    return f"reconcile?{urlencode({'name': name, **chosen})}#{place}-differences"
-
-
-def _control(text: str | None, page: Callable[..., str]) -> list[tuple[Any, ...]]:
-    """A line for each currency and amount from what the run kept: `[{side, currency, rows, amounts: {name: text}}]`."""
-    sides: dict[tuple[str | None, str], Mapping[str, Any]] = {}
-    for total in json.loads(text or "[]"):
-        sides[total["currency"], total["side"]] = total
-    rows = []
-    for currency in sorted({currency for currency, _ in sides}, key=lambda each: (each is None, each or "")):
-        here, there = sides.get((currency, "here"), {}), sides.get((currency, "there"), {})
-        counts = here.get("rows", 0), there.get("rows", 0)
-        names = dict.fromkeys([*here.get("amounts", {}), *there.get("amounts", {})])
-        for field in names or [""]:
-            ours, theirs = _amount(here, field), _amount(there, field)
-            amounts = [Money(amount, currency) if field else None for amount in (ours, theirs, theirs - ours)]
-            named = Link(currency_name(currency), page(currency=currency)) if currency else currency_name(currency)
-            rows.append((named, field, counts[0], amounts[0], counts[1], amounts[1], amounts[2]))
-    return rows
-
-
-def _amount(total: Mapping[str, Any], field: str) -> Decimal:
-    try:
-        return Decimal(str(total.get("amounts", {}).get(field, "0")))
-    except InvalidOperation:
-        return Decimal(0)
+def _filtered(name: str, place: str, of: str = "differences", **chosen: str) -> str:
+    """The address of the open, or the accepted, differences of one comparison; '' of a currency that is not known."""
+    if None in chosen.values():
+        return ""
+    return f"reconcile?{urlencode({'name': name, **chosen})}#{place}-{of}"
 
 
 def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str) -> Section:
@@ -249,13 +224,8 @@ def _open(
     name: str, rows: Sequence[Mapping[str, Any]], assigned: Mapping[str, str], place: str, filters: Filters
 ) -> Section:
     """What is open; `assigned` is who is to look at which key."""
-    id_, title, chosen = f"{place}-differences", f"Open differences of {name}", filters.more
-    days = (f"from {filters.first}" if filters.first else "", f"to {filters.last}" if filters.last else "")
-    of_days = bool(filters.first or filters.last)
-    age = f"{chosen['age']} days old" if chosen.get("age") else ""
-    only = [text for text in (_bucket(chosen.get("bucket", "")), chosen.get("currency", ""), age, *days) if text]
-    facts = [("Shown", f"only {', '.join(only)}"), ("", Link("Show all", f"reconcile?{urlencode({'name': name})}"))]
-    items: list[Item] = [Block("facts.html.j2", {"facts": facts})] if only else []
+    id_, title = f"{place}-differences", f"Open differences of {name}"
+    of_days, items = bool(filters.first or filters.last), _only(name, filters)
     shown = [row for row in rows if _is_wanted(row, filters)]
     if not shown:
         none = (
@@ -275,12 +245,30 @@ def _open(
     )
     note = "Where only one side counts a booking as sold, the difference is its whole retail price."
     if of_days:
-        note += " Days narrow this list alone, and leave out differences without a day."
+        note += " Days narrow lists of differences alone, and leave out differences without a day."
     return Section(title, [*items, table], note, id=id_)
 
 
+def _only(name: str, filters: Filters) -> list[Item]:
+    """What a list is narrowed to, and the way back to all of it."""
+    chosen = filters.more
+    only = [
+        _bucket(chosen.get("bucket", "")),
+        chosen.get("currency", ""),
+        f"in the total of {chosen['total']}" if chosen.get("total") else "",
+        f"{chosen['age']} days old" if chosen.get("age") else "",
+        f"from {filters.first}" if filters.first else "",
+        f"to {filters.last}" if filters.last else "",
+    ]
+    facts = [
+        ("Shown", f"only {', '.join(filter(None, only))}"),
+        ("", Link("Show all", f"reconcile?{urlencode({'name': name})}")),
+    ]
+    return [Block("facts.html.j2", {"facts": facts})] if any(only) else []
+
+
 def _is_wanted(row: Mapping[str, Any], filters: Filters) -> bool:
-    if any(filters.more.get(name) not in (None, "", row[name]) for name in ("bucket", "currency")):
+    if any(filters.more.get(name) not in (None, "", row[name]) for name in ("bucket", "currency", "total")):
         return False
     if filters.more.get("age") not in (None, "", age_class(row["age_days"])):
         return False
@@ -296,7 +284,7 @@ def _which() -> list[Column]:
         Column(
             "Booking", "text", lambda row: next(row[name] for name in references if row[name]), href=difference_page
         ),
-        Column("Difference", "number", difference),
+        Column("Difference", "number", difference, href=difference_page),
     ]
 
 
@@ -326,19 +314,22 @@ def difference(row: Mapping[str, Any]) -> Money | None:
     return _money(row["amount"], row["currency"], sign=True)
 
 
-def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Section:
+def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str, filters: Filters) -> Section:
     title = f"Accepted differences of {name}"
     table = listed(
         title,
-        rows,
+        [row for row in rows if _is_wanted(row, filters)],
         *_which(),
         Column("Why", "sentence", "accepted_note"),
         *_what(),
         Column("By", "text", "accepted_by"),
         Column("Until", "date", "accepted_until", none="for good"),
+        empty="None of these.",
         most=_ROWS,
     )
-    return Section(title, [table], "Still found, but not counted as open.", id=f"{place}-accepted")
+    return Section(
+        title, [*_only(name, filters), table], "Still found, but not counted as open.", id=f"{place}-accepted"
+    )
 
 
 def _bucket(value: str) -> str:
@@ -386,5 +377,5 @@ PAGE = Page(
     build=build,
     shown=frozenset({"dates"}),
     works_empty=True,
-    fields=frozenset({"name", "bucket", "currency", "age"}),
+    fields=frozenset({"name", "bucket", "currency", "total", "age"}),
 )

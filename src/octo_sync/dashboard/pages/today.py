@@ -51,7 +51,8 @@ def build(source: Source, filters: Filters) -> View:
     changes = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
     ahead = source.rows("today_ahead", now=now, product=product)
     dates = {"first": now.date(), "last": now.date(), "by": now.date(), "since": None}
-    alone = {"product": product, "channel": None, "currency": None, "alone": "not_used", "tax": None}
+    anything = dict.fromkeys(("channel", "currency", "tax", "least", "greatest"))
+    alone = {**anything, "product": product, "alone": "not_used"}
     undated = sum(row["bookings"] for row in source.rows("bookings_totals", kind="open", now=now, **dates, **alone))
     choices = [(said, _at("changes", key, product), key == since) for key, (said, _) in _SINCE.items()]
     tiles = _tiles(departures, holds, changes, ahead, undated, since, product)
