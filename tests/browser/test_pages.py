@@ -138,6 +138,32 @@ def test_the_heat_map_has_a_cell_for_every_product_and_day(look, base, demo):
     assert window.page.locator("#departures tbody tr").count() > 0
 
 
+def test_a_click_on_a_bar_opens_the_bookings_that_it_counts(look, base):
+    window = look(base)
+    window.open()
+    place = window.page.locator("#bookings-by-channel")
+    place.scroll_into_view_if_needed()
+    name, value, x, y = place.evaluate(
+        """place => {
+        const chart = echarts.getInstanceByDom(place), [series] = chart.getOption().series;
+        const at = series.data.findIndex(value => value === Math.max(...series.data));
+        const box = place.getBoundingClientRect(), [x, y] = chart.convertToPixel({seriesIndex: 0}, [at, series.data[at] / 2]);
+        return [series.name, series.data[at], box.left + x, box.top + y]; }"""
+    )
+    cursor = "place => getComputedStyle(place.firstChild).cursor"
+    window.page.mouse.move(x, y)
+    assert place.evaluate(cursor) == "pointer"
+    window.page.mouse.move(x, 5)
+    window.page.mouse.click(x, y)
+    window.page.wait_for_url("**/bookings?kind=made&*")
+
+    rows = window.page.get_by_role("region", name="Bookings", exact=True).locator("tbody tr")
+    assert rows.count() == value > 0
+    heads = window.page.get_by_role("region", name="Bookings", exact=True).locator("thead th").all_inner_texts()
+    assert set(rows.locator(f":nth-child({heads.index('Channel') + 1})").all_inner_texts()) == {name}
+    assert window.said() == []
+
+
 MAPPED = """
 select coalesce(product_id, connection_id) as place, travel_month, sum(parts) as parts, bool_and(is_complete) as is_complete,
   min(verified_at_utc) as verified_at_utc

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from octo_sync.dashboard.app import all_pages
-from octo_sync.dashboard.view import Filters, Link, Money, Table, Tiles
+from octo_sync.dashboard.view import Chart, Filters, Link, Money, Table, Tiles
 
 ONE = "each row is one booking, departure, difference or run"
 PART = "part of a number beside it, whose list says this of each row"
@@ -63,6 +63,12 @@ EXCEPT = {
 }
 """(A page, how a caption begins; '' any) → a column ('' all of them) → why nothing of it leads anywhere."""
 
+NO_LIST = {
+    "pick-up": "each day before travel is another day of each booking's",
+    "fill-by-hour": "the same hour of several days",
+    "fill-map": "a cell's link is that of the table's cell",
+}
+"""A chart → why its values have no addresses."""
 TOTALS = [
     {"side": side, "currency": currency, "rows": 20, "amounts": amounts}
     for side, currency, amounts in (
@@ -126,6 +132,35 @@ def _leads(table: Table, at: int) -> bool:
 def _reason(page: str, caption: str, column: str) -> str:
     found = [why for (name, begins), why in EXCEPT.items() if name in ("", page) and caption.startswith(begins)]
     return next((why[title] for why in found for title in (column, "") if title in why), "")
+
+
+@pytest.mark.parametrize(
+    "page", ["overview", "occupancy", "pickup", "cancellations", "revenue", "channels", "availability"]
+)
+def test_the_values_of_a_chart_lead_where_its_table_does(shown, full, page):
+    (build,) = (each.build for each in all_pages() if each.name == page)
+    view = build(shown(full).source, Filters())
+    drawn = [item for section in view.sections for item in section.items if isinstance(item, Chart)]
+    assert drawn
+    for chart in drawn:
+        if chart.id in NO_LIST:
+            assert not chart.leads
+            continue
+        values = {series["name"]: series["data"] for series in chart.option["series"]}
+        there = {value.href for row in chart.table.rows for value in row if isinstance(value, Link)}
+        assert {len(values[name]) for name in chart.leads} == {len(of) for of in chart.leads.values()}
+        led = [address for of in chart.leads.values() for address in of if address]
+        assert led, chart.id
+        assert set(led) <= there
+        assert (
+            len(led)
+            == sum(
+                bool(value["value"] if isinstance(value, dict) else value)
+                for name in chart.leads
+                for value in values[name]
+            )
+            or chart.id == "health"
+        ), "each value that is not 0"
 
 
 def test_the_differences_that_a_control_total_leads_to_add_up_to_it(shown, full):

@@ -58,13 +58,13 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     """Bookings made per day, stacked by channel."""
     rows = source.rows("bookings_by_channel", first=first, last=last)
     days = sorted({row["booking_date"] for row in rows})
-    series = by_channel(rows, days, "booking_date", "bookings")
 
     def behind(number: str, kind: str, **only: str) -> Callable[[Mapping[str, Any]], str]:
         return lambda row: (
             bookings_page(row, kind, row["booking_date"], row["booking_date"], **only) if row[number] else ""
         )
 
+    series, leads = by_channel(rows, days, "booking_date", "bookings", behind("bookings", "made"))
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
         id="bookings-by-channel",
@@ -84,13 +84,21 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
         ),
         download="fct_bookings",
         note=_doubt(doubtful),
+        leads=leads,
     )
 
 
 def by_channel(
-    rows: Sequence[Mapping[str, Any]], across: Sequence[object], place: str, amount: str
-) -> dict[str, list[float | None]]:
-    """A series for each of the largest channels, and one for the others; `place` and `amount` are columns."""
+    rows: Sequence[Mapping[str, Any]],
+    across: Sequence[object],
+    place: str,
+    amount: str,
+    behind: Callable[[Mapping[str, Any]], str],
+) -> tuple[dict[str, list[float | None]], dict[str, list[str]]]:
+    """A series for each of the largest channels, and one for the others; `place` and `amount` are columns.
+
+    Also the pages that are `behind` the values of a channel: '' where two connections have its name.
+    """
     totals: dict[str, Any] = defaultdict(int)
     for row in rows:
         totals[wording.plain(row["channel_name"])] += row[amount] or 0
@@ -99,12 +107,16 @@ def by_channel(
     found: dict[str, list[Any]] = {name: [0] * len(across) for name in named[:CHANNELS]}
     if len(named) > CHANNELS:
         found[others] = [0] * len(across)
+    leads = {name: [""] * len(across) for name in named[:CHANNELS]}
     for row in rows:
         name = wording.plain(row["channel_name"])
         series = found.get(name, found.get(others))
         if series is not None and row[amount]:
-            series[across.index(row[place])] += row[amount]
-    return {name: [float(value) for value in values] for name, values in found.items()}
+            at = across.index(row[place])
+            if name in leads:
+                leads[name][at] = "" if series[at] else behind(row)
+            series[at] += row[amount]
+    return {name: [float(value) for value in values] for name, values in found.items()}, leads
 
 
 def channel_colors(source: Source) -> dict[str, str]:
@@ -255,12 +267,13 @@ def _revenue_of(
     total = sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
+    series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind)
     return Chart(
         id=f"revenue-{charts.part_of_id(currency)}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",
         option=charts.bars(
             [wording.month(month) for month in across],
-            by_channel(rows, across, "travel_month", "retail_amount"),
+            series,
             colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
             beside={"a year earlier": in_all} if ago else {},
@@ -282,6 +295,7 @@ def _revenue_of(
         ),
         download="fct_bookings",
         height=260,
+        leads=leads,
         note=f"{wording.money_text(total, currency)} retail in {wording.plural(count, 'sold booking')}"
         + (f"; {without:,} of them have no price" if without else "")
         + ". Months to come are paler."

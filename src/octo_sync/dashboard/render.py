@@ -66,7 +66,10 @@ def page_html(view: View, frame: Frame, *, report: bool = False) -> bytes:
     """A page; a `report` is one self-contained file."""
     scripts = [_text("dashboard.js"), _text("echarts.common.min.js")] if report else []
     styles = [_text("dashboard.css")] if report else []
-    drawn = [{"id": c.id, "height": c.height, "option": c.option} for c in _charts(view.sections)]
+    drawn = [
+        {"id": c.id, "height": c.height, "option": c.option, "leads": {} if report else c.leads}
+        for c in _charts(view.sections)
+    ]
     text = (
         _environment()
         .get_template("page.html.j2")

@@ -135,6 +135,7 @@ class Chart:
         height: Pixels.
         note: What a reader must know to read it rightly.
         legend: What colours mean, where the picture does not say it: (a class of the style sheet, words).
+        leads: The pages that a series' values lead to, as those of `table` do; '' where one leads nowhere.
     """
 
     id: str
@@ -146,6 +147,7 @@ class Chart:
     cells: Table | None = None
     note: str = ""
     legend: Sequence[tuple[str, str]] = ()
+    leads: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,18 +150,18 @@ def _chart(rows: list[dict[str, Any]], behind: _Behind) -> Chart:
     def column(name: str) -> list[int]:
         return [row[name] for row in drawn]
 
+    there = [behind(row) for row in drawn]
+    series = {
+        "sold out": ("var(--sold-out)", column("sold_out_days")),
+        "closed": ("var(--closed)", column("closed_days")),
+        "less than 20 % full": ("var(--fill-2)", column("weak_days")),
+        "other days": ("var(--fill-4)", [_other_days(row) for row in drawn]),
+    }
     return Chart(
         id="health",
         title="Days ahead, by product",
-        option=charts.shares_across(
-            [wording.plain(row["product_name"]) for row in drawn],
-            {
-                "sold out": ("var(--sold-out)", column("sold_out_days")),
-                "closed": ("var(--closed)", column("closed_days")),
-                "less than 20 % full": ("var(--fill-2)", column("weak_days")),
-                "other days": ("var(--fill-4)", [_other_days(row) for row in drawn]),
-            },
-        ),
+        option=charts.shares_across([wording.plain(row["product_name"]) for row in drawn], series),
+        leads=dict.fromkeys(series, there),
         table=listed(
             "Days ahead, by product",
             drawn,

@@ -113,13 +113,20 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
         month[1] += row["was_sold"]
     shown = sorted(sold, key=lambda name: (-sold[name], name))[: pictures.CHANNELS]
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
+    leads = {name: [""] * len(across) for name in shown}
     for (name, booked), (cancelled, ever) in counted.items():
         if name in series:
             series[name][across.index(booked)] = cancelled / ever
+    for row in rows:
+        name, month = wording.plain(row["channel_name"]), row["booking_month"]
+        # No list is of two connections.
+        if name in leads and row["was_sold"] == counted[name, month][1]:
+            leads[name][across.index(month)] = behind("lost")(row) if row["cancelled"] else ""
     left = len(sold) - len(shown)
     option = charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True)
     if len(across) == 1:
         option = charts.bars(shown, {"Share cancelled": [series[name][0] for name in shown]}, percent=True)
+        leads = {"Share cancelled": [leads[name][0] for name in shown]}
     return Chart(
         id="rate-by-month",
         title="Share cancelled, by month of booking and channel",
@@ -135,6 +142,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
             empty="No booking made in this time was sold.",
         ),
         download="fct_bookings",
+        leads=leads,
         note="Later months have had less time to be cancelled."
         + (f" {left} smaller channels are only in the table." if left else ""),
     )
@@ -159,6 +167,7 @@ def _by_notice(rows: list[dict[str, Any]], behind: Callable[[dict[str, Any]], st
             empty="Nothing was cancelled.",
         ),
         download="fct_bookings",
+        leads={"Bookings": [behind(found[name]) for name in shown]},
         note="Unknown: no time of cancellation, or no travel date.",
     )
 

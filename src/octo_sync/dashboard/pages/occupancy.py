@@ -120,6 +120,7 @@ def _days(rows: _Rows, product: str | None) -> Chart:
     def there(number: str, place: str) -> Callable[[dict[str, Any]], str]:
         return lambda row: occupancy_page(row["travel_date"], row["travel_date"], product, place) if row[number] else ""
 
+    behind = there("departures", "departures")
     return Chart(
         id="fill-by-day",
         title="Overall occupancy by day",
@@ -132,7 +133,7 @@ def _days(rows: _Rows, product: str | None) -> Chart:
             "Overall occupancy by day",
             rows,
             Column("Day", "date", "travel_date"),
-            *leading(there("departures", "departures"), *_PLACES, Column("Departures", "number", "departures")),
+            *leading(behind, *_PLACES, Column("Departures", "number", "departures")),
             Column("Sold out", "number", "sold_out_departures", href=there("sold_out_departures", "full")),
             Column("Closed", "number", "closed_departures", href=there("closed_departures", "closed")),
             Column("Our guests", "number", "our_guests", none="unknown", href=there("our_guests", "departures")),
@@ -140,6 +141,7 @@ def _days(rows: _Rows, product: str | None) -> Chart:
         ),
         download="agg_occupancy_daily",
         height=240,
+        leads={"Occupancy": [behind(row) for row in rows]},
         note="Places taken, of those of open departures with a known capacity. Gaps are days without such a departure.",
     )
 

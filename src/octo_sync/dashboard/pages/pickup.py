@@ -289,12 +289,14 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Call
     def early(name: str, words: str) -> Callable[[dict[str, Any]], str]:
         return lambda row: behind(row, only="lead", name=words) if row[name] else ""
 
+    drawn = {wording.plain(row["channel_name"]): row for row in rows[: pictures.CHANNELS]}
+    known = list(_EARLY.items())[:-1]
     return Chart(
         id="lead-times",
         title="Days from booking to travel",
         option=charts.bars(
-            list(_EARLY.values()),
-            {wording.plain(row["channel_name"]): [row[name] for name in _EARLY] for row in rows[: pictures.CHANNELS]},
+            [words for _, words in known],
+            {channel: [row[name] for name, _ in known] for channel, row in drawn.items()},
             colors=colors,
         ),
         table=listed(
@@ -308,6 +310,7 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Call
         ),
         download="fct_bookings",
         height=240,
+        leads={channel: [early(name, words)(row) for name, words in known] for channel, row in drawn.items()},
     )
 
 

@@ -57,8 +57,9 @@
   const plain = (text) => String(text).replaceAll("{", "\u2774").replaceAll("|", "\u2223");
   const percent = (value) => `${Math.round(value * 1000) / 10} %`;
 
-  function completed(option) {
+  function completed({ id, option, leads }) {
     const made = resolved(option);
+    for (const each of made.series) each.cursor = leads[each.name] || id === "fill-map" ? "pointer" : "default";
     const shares = made.percent;
     delete made.percent;
     made.animation = false;
@@ -88,7 +89,12 @@
       drawn.get(each.id)?.dispose();
       place.style.height = `${each.height}px`;
       const chart = echarts.init(place, theme(), { renderer: "svg", width: printing ? PAPER : undefined });
-      chart.setOption(completed(each.option));
+      chart.setOption(completed(each));
+      chart.on("click", ({ seriesName, dataIndex }) => {
+        const address = each.leads[seriesName]?.[dataIndex];
+        // Where nothing hovers, a touch shows what a value says instead.
+        if (address && matchMedia("(hover: hover)").matches) location.assign(address);
+      });
       drawn.set(each.id, chart);
     }
   }
