@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from tests.dashboard.test_pages import ask, leads, led_to, table
+from tests.dashboard.test_pages import ask, leads, led_to, table, tiles
 from tests.dashboard.test_today import links
 
 from octo_sync.flows import wording
@@ -183,6 +183,31 @@ async def test_what_is_kept_in_all_is_unknown_where_the_only_kept_booking_has_no
     page = await shown(folder).text(f"/finance?currency=EUR&{MONTHS}")
     assert "0.00 EUR" in {row[9] for row in table(page, REFUNDS)}
     assert [row[9] for row in table(page, "Cancelled bookings in all")] == ["unknown"]
+
+
+async def test_the_tiles_stand_beside_the_month_before_where_that_is_known(shown, published):
+    page = await shown().text("/finance?currency=EUR")
+    of = "from marts.fct_bookings where currency = 'EUR' and"
+    net, refunds = (
+        dict(ask(published, f"select {month}, sum({amount}) {of} {which} group by 1"))
+        for month, amount, which in (
+            ("travel_month", "net_amount", "is_sold"),
+            ("strftime(cancelled_date, '%Y-%m')", "retail_amount", "was_sold and cancellation_refund = 'FULL'"),
+        )
+    )
+    deferred = dict(
+        ask(
+            published, "select strftime(month_end, '%Y-%m'), sum(retail_amount) from marts.agg_deferred_revenue "
+            "where currency = 'EUR' group by 1",
+        )
+    )  # fmt: skip
+    found = tiles(page)
+    for name, amounts in (("net", net), ("refunds", refunds), ("deferred", deferred)):
+        now, before = (told(amounts.get(month) or Decimal(0), "EUR") for month in ("2026-10", "2026-09"))
+        assert found[name] == (now, f"vs {before} in Sep 2026"), name
+    assert net["2026-10"] != net["2026-09"]
+    page = await shown().text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30")
+    assert tiles(page)["net"][1] == "", "not all of August is known"
 
 
 async def test_deferred_revenue_in_all_is_that_of_all_channels_at_each_months_end(shown, published):

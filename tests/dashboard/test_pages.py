@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from urllib.parse import quote, urlencode
@@ -374,9 +375,17 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     )
     least, most = min(per_day)[0], max(per_day)[0]
     assert f"<title>A day, the 30 days up to then: {least} to {most}</title>" in page
+    ((was_before, gone_before),) = ask(
+        published,
+        f"select count(*) filter (where {ever}), count(*) filter (where {ever} and status = 'CANCELLED') from core.bookings "
+        f"where {live} and {made} between $1 and $2",
+        TODAY - dt.timedelta(days=60),
+        TODAY - dt.timedelta(days=31),
+    )
+    before_that = f"vs {wording.share(gone_before / was_before)} of those of the 30 days before"
     assert found["cancelled"] == (
         f"{gone / was * 100:.0f} %",
-        f"since: {gone} of {was} bookings made in the last 30 days",
+        f"{before_that}; since: {gone} of {was} bookings made in the last 30 days",
     )
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} bookings made in the last 30 days and still sold" in found["lead-time"][1]
@@ -989,24 +998,45 @@ async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of
     of = "from marts.fct_bookings where was_sold and (not is_cancelled or cancelled_date is not null) and travel_month"
     guests = [
         ask(folder, f"select {on.format(day, day)} {of} between '{first}' and '2027-12'")[0][0]
-        for day, first in (("2026-11-19", "2026-12"), ("2026-11-12", "2026-12"), ("2026-11-19", "2026-10"))
-    ]
+        for day, first in (
+            ("2026-11-19", "2026-12"), ("2026-11-12", "2026-12"), ("2026-11-19", "2026-10"), ("2026-10-15", "2026-12"),
+        )
+    ]  # fmt: skip
     now, before, then, before_then = (
         ask(folder, f"select {on.format(day, day)} {of} = '{month}'")[0][0]
         for day, month in (
             ("2026-11-19", "2027-12"), ("2026-11-12", "2027-12"), ("2025-11-19", "2026-12"), ("2025-11-12", "2026-12"),
         )
     )  # fmt: skip
+    week = f"{now - before:,} against {then - (before_then or 0):,} in the same week last year, travel Dec 2027"
     assert tiles(page) == {
-        "guests": (f"{guests[0]:,}", "travel Dec 2026 to Dec 2027"),
-        "new": (
-            f"{guests[0] - guests[1]:,}",
-            f"{now - before:,} against {then - (before_then or 0):,} in the same week last year, travel Dec 2027",
-        ),
+        "guests": (f"{guests[0]:,}", f"vs {guests[1]:,} a week before; travel Dec 2026 to Dec 2027"),
+        "new": (f"{guests[0] - guests[1]:,}", f"vs {(guests[1] - guests[3]) / 4:.0f} in a usual week; {week}"),
         "last-year": (wording.share(now / then), f"{now:,} guests against {then:,}, travel Dec 2027"),
     }
     assert guests[0] != guests[1]
     assert table(page, "Guests on the books, by month of travel")[-1][:2] == ["all of them", f"{guests[2]:,}"]
+
+
+async def test_the_lines_of_pick_up_are_the_guests_at_the_end_of_each_day_and_those_new_on_it(shown, published):
+    ends = [TODAY - dt.timedelta(days=n) for n in range(31, 0, -1)]
+    on_books = [
+        ask(
+            published,
+            "select coalesce(sum(pax_count), 0) from core.bookings where not is_deleted and not is_test "
+            "and local_date between '2026-12-01' and '2026-12-31' and cast(utc_created_at at time zone 'UTC' as date) <= $1 "
+            "and (status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') or (status = 'CANCELLED' and utc_confirmed_at is not null and "
+            "cast(utc_cancelled_at at time zone 'UTC' as date) > $1))",
+            day,
+        )[0][0]
+        for day in ends
+    ]
+    page = await shown().text("/pickup?first=2026-11-01&last=2026-12-31")
+    drawn = {name: re.findall(r' d="([^"]+)"', tile)
+             for name, tile in re.findall(r'data-tile="([^"]+)">(.*?)</li>', page, re.DOTALL)}  # fmt: skip
+    assert drawn["guests"] == [_course(on_books[1:])]
+    assert drawn["new"] == [_course([after - before for before, after in pairwise(on_books)])]
+    assert on_books[-1] > on_books[0]
 
 
 @pytest.mark.deep(2)
@@ -1093,3 +1123,4 @@ def test_a_course_is_a_line_from_0_with_gaps_where_nothing_is_known():
     assert _course([0, 11, 22]) == "M0.0 23.0h.1 L50.0 12.0 L100.0 1.0"
     assert _course([4, None, 2]) == "M0.0 1.0h.1 M100.0 12.0h.1"
     assert _course([0, 0]) == "M0.0 23.0h.1 L100.0 23.0"
+    assert _course([-11, 11]) == "M0.0 23.0h.1 L100.0 1.0", "less than 0 is below it"

@@ -169,11 +169,18 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         "line",
         [float(sum(a for _, a in found))],
     )
+    ((now,),) = ask(
+        folder, "select sum(retail_amount) from marts.fct_bookings where is_sold and travel_month = '2027-12'"
+    )
+    assert tiles(page)["retail_amount"] == (
+        wording.money_text(now, "USD"),
+        f"vs {wording.money_text(sum(a for _, a in found), 'USD')} a year earlier, by the same time",
+    )
     rows = table(page, "Sold bookings in USD, by month of travel and channel")
     assert [(row[1], row[7]) for row in rows] == [(name, wording.money_text(amount, "USD")) for name, amount in found]
     nothing, sold = sorted(rows, key=lambda row: int(row[2]))
     assert nothing[2] == "0" < sold[2], "one has sold only a year earlier"
-    (address,) = {each for each in links(page, r"bookings\?") if "product" not in each}
+    (address,) = {each for each in links(page, r"bookings\?") if "channel" in each and "product" not in each}
     assert len(table(await shown(folder).text(f"/{address}"), "Bookings")) == int(sold[2])
     for days in ("first=2027-03-01&last=2027-12-31", "first=2026-12-01&last=2026-12-31"):
         page = await shown(folder).text(f"/revenue?{days}&currency=USD")

@@ -3,6 +3,7 @@
 import datetime as dt
 import html
 import re
+from statistics import median
 from urllib.parse import urlencode
 
 import duckdb
@@ -409,6 +410,23 @@ async def test_a_departure_is_not_free_when_it_has_left_or_is_sold_no_more(shown
     )
 
 
+async def test_guests_of_today_stand_beside_the_same_weekdays_before(shown, published):
+    """At an hour at which it is one day at all venues."""
+    later = dt.datetime(2026, 12, 4, 9, tzinfo=dt.UTC)
+    known = [
+        ask(
+            published,
+            "select coalesce(sum(b.pax_count), 0) from core.bookings b where not b.is_test and not b.is_deleted "
+            "and b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') and b.local_date = $1",
+            later.date() - dt.timedelta(days=7 * n),
+        )[0][0]
+        for n in (1, 2, 3, 4)
+    ]
+    assert len(set(known)) > 2
+    page = await shown(now=lambda: later).text("/today")
+    assert tiles(page)["guests-today"][1].startswith(f"vs {median(known):g} on a usual Friday; on ")
+
+
 async def test_an_open_difference_leads_to_its_booking(shown, variant, published):
     ((connection, uuid),) = ask(published, "select connection_id, min(booking_uuid) from core.bookings group by 1")
     at = "timestamptz '2026-11-20 12:00:00+00'"
@@ -420,7 +438,7 @@ async def test_an_open_difference_leads_to_its_booking(shown, variant, published
         f"'10', '12', 2, 'EUR', 'The ledger has more.', null, date '2026-11-20', null, {at}, {at}, null, null, null, null)",
     )
     dashboard = shown(folder)
-    (address,) = links(await dashboard.text("/reconcile"), r"difference\?")
+    (address,) = set(links(await dashboard.text("/reconcile"), r"difference\?"))
     (address,) = links(await dashboard.text(f"/{address}"), r"booking\?")
     booking = await dashboard.text(f"/{address}")
     (row,) = table(booking, "What comparisons say of this booking")

@@ -160,15 +160,8 @@ def revenue(
     drawn, left = largest_currencies(rows)
     across = months(first, last)
     colors = channel_colors(source)
-    begins, ends = year_earlier(first), year_earlier(last)
-    ago = known_a_year_ago(first, last, known)
-    over, by_then = f"{year_earlier(today):%Y-%m}", year_earlier(today - DAY)
-    earlier = [
-        row
-        for by in ((None, by_then) if ago else ())
-        for row in source.rows("revenue_months", first=begins, last=ends, **only, by=by)
-        if (row["travel_month"] < over) is (by is None)
-    ]
+    ago, by_then = known_a_year_ago(first, last, known), year_earlier(today - DAY)
+    earlier = revenue_year_earlier(source, first, last, today, only) if ago else []
 
     def behind(row: Mapping[str, Any]) -> str:
         of = {**row, "product_key": product} if product else row
@@ -191,6 +184,19 @@ def revenue(
     ]
     open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
     return made, " ".join(filter(None, (left, open_dated)))
+
+
+def revenue_year_earlier(
+    source: Source, first: date, last: date, today: date, only: Mapping[str, str | None]
+) -> list[Mapping[str, Any]]:
+    """Rows of `revenue_months` of a year earlier: of a month that is not over what it had at the same time."""
+    over = f"{year_earlier(today):%Y-%m}"
+    return [
+        row
+        for by in (None, year_earlier(today - DAY))
+        for row in source.rows("revenue_months", first=year_earlier(first), last=year_earlier(last), **only, by=by)
+        if (row["travel_month"] < over) is (by is None)
+    ]
 
 
 def known_a_year_ago(first: date, last: date, known: date | None) -> dict[str, str]:

@@ -213,13 +213,14 @@ def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     return found
 
 
-def _course(days: Sequence[int | None]) -> str:
-    """The path of a line through numbers in a box of 100 by 24, from 0 at its bottom; None breaks it."""
-    most = max((day for day in days if day is not None), default=0) or 1
+def _course(days: Sequence[float | None]) -> str:
+    """The path of a line through numbers in a box of 100 by 24, from 0 or what is less at its bottom; None breaks it."""
+    known = [0, *(day for day in days if day is not None)]
+    least, span = min(known), (max(known) - min(known)) or 1
     drawn, moves = [], True
     for number, day in enumerate(days):
         if day is not None:
-            at = f"{100 * number / max(1, len(days) - 1):.1f} {23 - 22 * day / most:.1f}"
+            at = f"{100 * number / max(1, len(days) - 1):.1f} {23 - 22 * (day - least) / span:.1f}"
             # A day between two that are not known is a dot.
             drawn.append(f"{'M' if moves else 'L'}{at}" + ("h.1" if moves else ""))
         moves = day is None

@@ -59,7 +59,7 @@ class Tile:
     href: str = ""
     name: str = ""
     """What tests and readers of the page's source call it: `data-tile`."""
-    course: Sequence[int | None] = ()
+    course: Sequence[float | None] = ()
     course_of: str = ""
     """What its numbers are of, in words."""
 

@@ -1,17 +1,17 @@
 """Finance: net payable, taxes, cancelled bookings and deferred revenue by month; currencies are never added up."""
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from typing import Any
 
-from octo_sync.dashboard import closing, pictures
+from octo_sync.dashboard import closing, money_tiles, pictures
 from octo_sync.dashboard.days import month_end, month_start
 from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
-from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
+from octo_sync.dashboard.sums import KNOWN, summed
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tiles, View, listed
 from octo_sync.flows import wording
 
 _ROWS = 200
@@ -36,6 +36,7 @@ def build(source: Source, filters: Filters) -> View:
     def in_all(number: str, kind: str, **only: str) -> _Behind:
         return lambda row: bookings_page({**row, **channel}, kind, first, last, **only) if row[number] else ""
 
+    tiles = money_tiles.finance(source, first, last, today, only)
     zones = sorted({row["business_time_zone"] or "UTC" for row in source.rows("sync_connections")})
     return View(
         "Finance",
@@ -45,6 +46,7 @@ def build(source: Source, filters: Filters) -> View:
         + pictures.in_part(first, known_from(source, filters.channel))
         + pictures.in_each(source, filters.channel),
         [
+            *([Section("", [Tiles(tiles)])] if tiles else []),
             Section(
                 "Net payable",
                 _net(net, in_all),
@@ -96,14 +98,6 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _all_of_it(row: dict[str, Any]) -> bool:
-    """Whether amounts are known whole: every booking, and both prices of each."""
-    return bool(row["is_complete"]) and not row["without_net"] and not row["without_retail"]
-
-
-_KNOWN = (Column("Month over", "yes", "is_over"), Column("Complete", "yes", _all_of_it))
-
-
 def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Table]:
     each = listed(
         "Net payable to the supplier, by month of travel and channel",
@@ -112,7 +106,7 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
         Column("Channel", "text", "channel_name"),
         *_payable(partial(month_page, month="travel_month")),
         Column("Supplier", "text", "supplier_name"),
-        *_KNOWN,
+        *KNOWN,
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
@@ -133,35 +127,14 @@ def _payable(behind: Callable[..., _Behind]) -> list[Column]:
     ]
 
 
-def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[dict[str, Any]]:
-    """All months and channels together, in order of what they are counted by.
-
-    An amount that is not known adds nothing; where all others are 0, nothing is known.
-    """
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(row[name] for name in by)].append(row)
-
-    def summed(of: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - an amount or a number
-        known = [row[name] for row in of if row[name] is not None]
-        return sum(known) if len(known) == len(of) or any(known) else None
-
-    return [
-        dict(zip(by, group, strict=True))
-        | {name: summed(of, name) for name in names}
-        | {flag: all(row[flag] for row in of) for flag in ("is_over", "is_complete") if flag in of[0]}
-        for group, of in sorted(groups.items(), key=lambda each: [(value is None, value) for value in each[0]])
-    ]
-
-
 def _in_all(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table:
     amounts = ("net_amount", "retail_with_net", "margin_amount", "retail_amount")
     return listed(
         "Net payable in all",
-        _summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
+        summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
         Column("Currency", "text", "currency", none="no currency"),
         *_payable(behind),
-        *_KNOWN,
+        *KNOWN,
     )
 
 
@@ -195,7 +168,7 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: d
     return [
         listed(
             f"{title}, in all",
-            _summed(rows, ["currency"], *names),
+            summed(rows, ["currency"], *names),
             Column("Currency", "text", "currency", none="no currency"),
             *figures,
         ),
@@ -218,7 +191,7 @@ def _taxes(rows: list[dict[str, Any]], behind: _Behind) -> list[Table]:
     ]
     in_all = listed(
         "Taxes in all, by name",
-        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount", "bookings"),
+        summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount", "bookings"),
         name,
         *leading(behind, *figures),
         Column("Month over", "yes", "is_over"),
@@ -263,8 +236,8 @@ def _refunds(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list
     )
     names = [column.of for column in in_all if isinstance(column.of, str)]
     currency = Column("Currency", "text", "currency", none="no currency")
-    summed = listed("Cancelled bookings in all", _summed(rows, ["currency"], *names), currency, *in_all)
-    return [summed, each] if rows else [each]
+    all_together = listed("Cancelled bookings in all", summed(rows, ["currency"], *names), currency, *in_all)
+    return [all_together, each] if rows else [each]
 
 
 def _refund_figures(behind: Callable[..., _Behind]) -> list[Column]:
@@ -311,11 +284,11 @@ def _deferred(
     names = ("retail_amount", "net_amount", "bookings", "guests", "without_net", "without_retail")
     in_all = listed(
         "Deferred revenue in all",
-        sorted(_summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),
+        sorted(summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),
         Column("Month's end", "date", "month_end"),
         Column("Currency", "text", "currency", none="no currency"),
         *leading(behind, *figures),
-        *_KNOWN,
+        *KNOWN,
     )
     each = listed(
         "Sold by the month's end for travel after it, by channel",
@@ -323,7 +296,7 @@ def _deferred(
         Column("Month's end", "date", "month_end"),
         Column("Channel", "text", "channel_name"),
         *leading(behind, *figures),
-        *_KNOWN,
+        *KNOWN,
         empty="Nothing was on the books for travel after these months."
         if has_begun
         else "These months have not begun.",

@@ -20,6 +20,8 @@ from octo_sync.flows import wording
 _RECENT = 30
 """Days whose bookings tell about cancellations and lead times, and days ahead in which sold-out ones are counted."""
 _WEEKS, _MAP_DAYS = 8, 42
+_NONE = {"was_sold": 0, "cancelled": 0, "with_lead": 0, "median_lead_days": None}
+"""Of a time in which no booking was made."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -88,7 +90,8 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
 def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, date]) -> list[Tile]:
     days = _by_day(source, today - DAY * (_WEEKS * 7 - 1), today)
     since, before_that = today - DAY * _RECENT, today - DAY * 2 * _RECENT
-    lead_time = source.rows("lead_time", before=before_that, first=since, last=today - DAY)[0]
+    made = source.rows("lead_time", before=before_that, first=since, last=today - DAY)
+    now_made, before_made = ({row["is_recent"]: row for row in made}.get(which, _NONE) for which in (True, False))
     ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))
     product_days, sold_out, closed_days, unknown_days = (
         sum(row[name] for row in ahead) for name in ("product_days", "sold_out", "closed", "unknown")
@@ -99,18 +102,24 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
     usual = f"vs {median(known):g} on a usual {today - DAY:%A}" if known else "no complete weeks to compare with"
     held = f" · {yesterday.still_open:,} on hold or pending" if yesterday.still_open else ""
     doubt = "" if yesterday.is_complete else " · day incomplete"
-    guests = f"in the {yesterday.sold:,} bookings of that day that are still sold"
+    known_guests = [day.guests for day in before if day.is_complete and not day.sold_without_guests]
+    guests = f"vs {median(known_guests):g} on a usual {today - DAY:%A}; " if known_guests else ""
+    guests += f"in the {yesterday.sold:,} bookings of that day that are still sold"
     if yesterday.sold_without_guests:
         guests += f"; {yesterday.sold_without_guests:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
     course = [day if day.is_complete else None for day in reversed(recent)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
-    lead, lead_before = lead_time["median_lead_days"], lead_time["median_before"]
-    known_since = known_from(source, made=True)
-    compared = ""
-    if lead_before is not None and known_since and known_since <= before_that:
+    lead, lead_before = now_made["median_lead_days"], before_made["median_lead_days"]
+    known_since = known_from(source, made=True) or date.max
+    compared = cancelled_before = ""
+    if lead_before is not None and known_since <= before_that:
         compared = f"vs {lead_before:g} in the {_RECENT} days before; "
-    made = bookings_page({}, "made", today - DAY, today - DAY)
+    if before_made["was_sold"] and known_since <= before_that:
+        share = before_made["cancelled"] / before_made["was_sold"]
+        cancelled_before = f"vs {wording.share(share)} of those of the {_RECENT} days before; "
+    weeks = {row["weeks_ago"]: row["median_lead_days"] for row in made if row["is_recent"] is None}
+    made_yesterday = bookings_page({}, "made", today - DAY, today - DAY)
     closed = f", {closed_days:,} closed" if closed_days else ""
     unknown = f", {unknown_days:,} of unknown capacity" if unknown_days else ""
     out = {row["travel_date"]: row["sold_out"] for row in ahead}
@@ -121,7 +130,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             wording.count(yesterday.bookings),
             f"{usual}{held}{doubt}",
             "mark" if doubt or now.is_stale else "",
-            href=made,
+            href=made_yesterday,
             name="bookings",
             course=[day.bookings if day else None for day in course],
             course_of=up_to_then,
@@ -132,7 +141,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
                 yesterday.guests if yesterday.sold_without_guests < yesterday.sold or not yesterday.sold else None
             ),
             guests,
-            href=made,
+            href=made_yesterday,
             name="guests",
             course=[None if day is None or day.sold_without_guests else day.guests for day in course],
             course_of=up_to_then,
@@ -140,17 +149,24 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
         Tile(
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
-            f"since: {wording.count(cancelled)} of {wording.count(sold)} bookings made in the last {_RECENT} days",
+            f"{cancelled_before}since: {wording.count(cancelled)} of {wording.count(sold)} bookings made in the last "
+            f"{_RECENT} days",
             href=f"cancellations?{_days(since, today - DAY)}",
             name="cancelled",
+            course=[day.cancelled if day else None for day in course],
+            course_of=f"Of the bookings of a day, the {_RECENT} days up to then",
         ),
         Tile(
             "Median lead time",
             "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
-            f"{compared}from booking to travel, of {lead_time['with_lead']:,} bookings made in the last {_RECENT} days and "
+            f"{compared}from booking to travel, of {now_made['with_lead']:,} bookings made in the last {_RECENT} days and "
             "still sold",
             href=bookings_page({}, "made", since, today - DAY, only="still"),
             name="lead-time",
+            course=[
+                weeks.get(n) if today - DAY * 7 * (n + 1) >= known_since else None for n in reversed(range(_WEEKS))
+            ],
+            course_of=f"Days, in the median of a week, the {_WEEKS} weeks up to then",
         ),
         Tile(
             f"Product-days sold out, next {_RECENT} days",
@@ -224,7 +240,7 @@ def _differences(source: Source) -> Tile:
     return Tile(
         "Open differences",
         wording.count(len(found)),
-        f"{sum(row['is_new'] for row in found):,} of them new, in {wording.plural(len(names), 'comparison')}",
+        f"{sum(row['is_new'] for row in found):,} new since the run before, in {wording.plural(len(names), 'comparison')}",
         "mark" if found else "good",
         href="reconcile",
         name="differences",

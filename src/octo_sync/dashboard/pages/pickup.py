@@ -20,6 +20,8 @@ _BACK, _AHEAD, _MOST = 3, 4, 15
 """Months of travel before and after the current one, and at most."""
 _OUT = (60, 30, 14, 7)
 _ROWS = 200
+_COURSE = 30
+"""Days of the small lines in tiles."""
 _EARLY = dict(
     zip(
         ("same_day", "days_1_2", "days_3_7", "days_8_30", "days_31_90", "over_90", "not_known"),
@@ -49,7 +51,7 @@ def build(source: Source, filters: Filters) -> View:
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel." + pictures.in_each(source, filters.channel),
         [
-            Section("", [Tiles(_tiles(guests, f"{today:%Y-%m}", f"pickup?{urlencode(given)}#pace"))]),
+            Section("", [Tiles(_tiles(source, guests, only, f"{today:%Y-%m}", f"pickup?{urlencode(given)}#pace"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
@@ -81,30 +83,43 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _tiles(months: list[dict[str, Any]], this_month: str, pace: str) -> list[Tile]:
+def _tiles(
+    source: Source, months: list[dict[str, Any]], only: Mapping[str, Any], this_month: str, pace: str
+) -> list[Tile]:
     """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled."""
     rows = [row for row in months if row["travel_month"] > this_month]
     rows = rows or [row for row in months if row["travel_month"] == this_month]
     if not rows:
         return []
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
+    on_books, new, usual = (_sum(rows, name) for name in ("guests", "last_week", "usual_week"))
+    known = [row for row in rows if row["is_complete"]]
+    course, had = _days(source, known, only), _sum(known, "guests")
+    week_ago = "" if on_books is None or new is None else f"vs {on_books - new:,} a week before; "
+    against = (
+        f"; {wording.count(_sum(both, 'last_week'))} against {wording.count(_sum(both, 'last_year_week'))} in the same week "
+        f"last year, travel {_span(both)}"
+        if both
+        else ""
+    )
     tiles = [
         Tile(
             "Guests on the books",
-            wording.count(_sum(rows, "guests")),
-            f"travel {_span(rows)}",
+            wording.count(on_books),
+            f"{week_ago}travel {_span(rows)}",
             href=pace,
             name="guests",
+            course=[had - sum(course[n + 1 :]) for n in range(len(course))] if had is not None else (),
+            course_of=f"At the end of a day, {_COURSE} days, travel {_span(known)}" if course else "",
         ),
         Tile(
             "New in 7 days",
-            wording.count(_sum(rows, "last_week")),
-            f"{wording.count(_sum(both, 'last_week'))} against {wording.count(_sum(both, 'last_year_week'))} in the same week "
-            f"last year, travel {_span(both)}"
-            if both
-            else "",
+            wording.count(new),
+            f"vs {wording.count(None if usual is None else round(usual))} in a usual week{against}",
             href=pace,
             name="new",
+            course=course,
+            course_of=f"New in a day, {_COURSE} days, travel {_span(known)}" if course else "",
         ),
     ]
     now, then = _sum(both, "guests"), _sum(both, "last_year")
@@ -114,6 +129,21 @@ def _tiles(months: list[dict[str, Any]], this_month: str, pace: str) -> list[Til
             Tile("Against the same time last year", wording.share(now / then), said, href=pace, name="last-year")
         )
     return tiles
+
+
+def _days(source: Source, rows: list[dict[str, Any]], only: Mapping[str, Any]) -> list[int]:
+    """New guests of each of the last days, of all these months; none where suppliers differ in which day was the last."""
+    ends = {row[name] for row in rows for name in ("first_as_of_date", "as_of_date")}
+    if len(ends) != 1:
+        return []
+    (by,) = ends
+    since = by - (_COURSE - 1) * DAY
+    first, last = (month_days(rows[n]["travel_month"])[0] for n in (0, -1))
+    found = {
+        row["day"]: row["guests"]
+        for row in source.rows("pace_days", first=first, last=last, since=since, by=by, **only)
+    }
+    return [found.get(since + n * DAY) or 0 for n in range(_COURSE)]
 
 
 def _span(rows: list[dict[str, Any]]) -> str:

@@ -6,12 +6,12 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from octo_sync.dashboard import pictures
+from octo_sync.dashboard import money_tiles, pictures
 from octo_sync.dashboard.days import month_end, month_start
 from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
-from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tiles, View, listed
 from octo_sync.flows import wording
 
 _BACK, _AHEAD = 5, 6
@@ -28,6 +28,7 @@ def build(source: Source, filters: Filters) -> View:
     last = filters.last or month_end(max(first, today), _AHEAD)
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     known = known_from(source, filters.channel)
+    tiles = money_tiles.revenue(source, first, last, today, chosen)
     charts, left_out = pictures.revenue(source, first, last, today, **chosen, known=known)
     return View(
         "Revenue",
@@ -36,6 +37,7 @@ def build(source: Source, filters: Filters) -> View:
         + pictures.beyond(source, last, filters.channel)
         + pictures.in_each(source, filters.channel),
         [
+            *([Section("", [Tiles(tiles)])] if tiles else []),
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(
                 "Products and channels",

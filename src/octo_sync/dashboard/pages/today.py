@@ -5,10 +5,11 @@ Days are those of the clock at each venue, not of the last verification: who lea
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from octo_sync.dashboard import usual_days
 from octo_sync.dashboard.links import (
     booking_page,
     departure_page,
@@ -55,7 +56,9 @@ def build(source: Source, filters: Filters) -> View:
     alone = {**anything, "product": product, "alone": "not_used"}
     undated = sum(row["bookings"] for row in source.rows("bookings_totals", kind="open", now=now, **dates, **alone))
     choices = [(said, _at("changes", key, product), key == since) for key, (said, _) in _SINCE.items()]
-    tiles = _tiles(departures, holds, changes, ahead, undated, since, product)
+    tiles = _tiles(
+        departures, usual_days.travelled(source, now.date(), product), holds, changes, ahead, undated, since, product
+    )
     days = [
         _day(
             n,
@@ -80,7 +83,14 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _tiles(
-    departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, undated: int, since: str, product: str | None
+    departures: _Rows,
+    travelled: Mapping[date, int | None],
+    holds: _Rows,
+    changes: _Rows,
+    ahead: _Rows,
+    undated: int,
+    since: str,
+    product: str | None,
 ) -> list[Tile]:
     kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
     soon = sum(row["is_soon"] for row in holds)
@@ -90,13 +100,17 @@ def _tiles(
     for n, name in enumerate(_DAYS):
         rows = [row for row in departures if row["days_ahead"] == n]
         with_guests = sum(1 for row in rows if row["bookings"])
+        dates = {row["travel_date"] for row in rows}
+        said, course = usual_days.beside(min(dates), travelled) if len(dates) == 1 else ("", [])
         days.append(
             Tile(
                 f"Our guests {name.lower()}",
                 wording.count(_sum(rows, "sold")),
-                f"on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
+                f"{said}on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
                 href=_at(name.lower(), since, product),
                 name=f"guests-{name.lower()}",
+                course=course,
+                course_of=f"A day of travel, {usual_days.COURSE} days and this one",
             )
         )
     return [

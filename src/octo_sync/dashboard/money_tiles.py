@@ -1,0 +1,159 @@
+"""Tiles of amounts by month: what the months shown come to, beside as many months before, and a line of the last ones."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from octo_sync.dashboard import pictures
+from octo_sync.dashboard.days import month_days, month_end, month_start, months
+from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_from
+from octo_sync.dashboard.view import Tile
+from octo_sync.flows import wording
+
+_Rows = Sequence[Mapping[str, Any]]
+_Amounts = Mapping[str, Decimal | None]
+_COURSE = 12
+"""Months of a tile's line."""
+
+
+def begins(first: date, last: date) -> date:
+    """The first day that the tiles of these months look at."""
+    return min(month_start(last, 1 - _COURSE), month_start(first, -len(months(first, last))))
+
+
+def largest_currency(rows: _Rows, number: str = "bookings") -> str | None:
+    """The one with the most bookings."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if row["currency"]:
+            counts[row["currency"]] += row[number]
+    return max(sorted(counts), key=lambda currency: counts[currency], default=None)
+
+
+def by_month(
+    rows: _Rows, month: str, amount: str, is_known: Callable[[Mapping[str, Any]], bool], across: Sequence[str]
+) -> _Amounts:
+    """An amount of these months, all rows of a month together; None where one of them is not known."""
+    found: dict[str, Decimal | None] = dict.fromkeys(across, Decimal(0))
+    for row in rows:
+        if (before := found.get(row[month])) is not None:
+            found[row[month]] = before + (row[amount] or 0) if is_known(row) else None
+    return found
+
+
+def finance(source: Source, first: date, last: date, today: date, only: Mapping[str, Any]) -> list[Tile]:
+    """Net payable, refunds due and what is deferred, in the currency of most bookings; months to come have no tile."""
+    asked = {"first": begins(first, last), "last": last, **only}
+    net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
+    deferred = [{**row, "month": f"{row['month_end']:%Y-%m}"} for row in source.rows("finance_deferred", **asked)]
+    shown = months(first, min(last, today))
+    currency = largest_currency([row for row in net if row["travel_month"] in shown])
+    if currency is None:
+        return []
+    known = known_from(source, only["channel"]) or date.max
+    across = [month for month in months(asked["first"], last) if month_days(month)[0] >= known]
+    chosen = {"currency": currency, **({"connection_id": only["channel"]} if only["channel"] else {})}
+    end = month_end(min(last, today))
+
+    def made(
+        label: str, name: str, rows: _Rows, month: str, amount: str, missing: str, href: str, of: list[str]
+    ) -> Tile:
+        rows = [row for row in rows if row["currency"] == currency]
+        amounts = by_month(rows, month, amount, lambda row: row.get("is_complete", True) and not row[missing], across)
+        value = sum((row[amount] or Decimal(0) for row in rows if row[month] in of), Decimal(0))
+        return tile(label, name, currency, amounts, value, href, (month_days(of[0])[0], month_days(of[-1])[1]))
+
+    return [
+        made(
+            "Net payable",
+            "net",
+            net,
+            "travel_month",
+            "net_amount",
+            "without_net",
+            bookings_page(chosen, "sold", first, end),
+            shown,
+        ),
+        made(
+            "Refunds due, full ones",
+            "refunds",
+            refunds,
+            "cancelled_month",
+            "refund_amount",
+            "without_amount",
+            bookings_page(chosen, "cancelled", first, end, only="full"),
+            shown,
+        ),
+        made(
+            f"Deferred at the end of {wording.month(shown[-1])}",
+            "deferred",
+            deferred,
+            "month",
+            "retail_amount",
+            "without_retail",
+            bookings_page(chosen, "deferred", month_start(end), end),
+            shown[-1:],
+        ),
+    ]
+
+
+def revenue(source: Source, first: date, last: date, today: date, only: Mapping[str, str | None]) -> list[Tile]:
+    """What travels in these days, in the currency of most bookings, beside a year earlier."""
+    rows = source.rows("revenue_months", first=first, last=last, **only, by=None)
+    currency, known = largest_currency(rows), known_from(source, only["channel"])
+    if currency is None:
+        return []
+    across, ago = months(first, last), pictures.known_a_year_ago(first, last, known)
+    earlier = pictures.revenue_year_earlier(source, first, last, today, only) if ago else []
+    begun = [month for month in across if month <= f"{today:%Y-%m}" and known and month_days(month)[0] >= known]
+    names = {"connection_id": only["channel"], "product_key": only["product"], "currency": currency}
+    href = bookings_page({name: value for name, value in names.items() if value}, "sold", first, last)
+    same = ", by the same time" if last >= today else ""
+    span = f", travel {wording.month(min(ago))} to {wording.month(max(ago))}" if len(ago) < len(across) and ago else ""
+
+    def made(label: str, name: str, missing: str, told: Callable[[Any], str]) -> Tile:
+        now, then = ([row for row in of if row["currency"] == currency] for of in (rows, earlier))
+        both = [
+            sum(row[name] or 0 for row in of if row["travel_month"] in known)
+            for of, known in ((now, ago), (then, ago.values()))
+        ]
+        course = by_month(now, "travel_month", name, lambda row: not row.get(missing), begun)
+        return Tile(
+            label,
+            told(sum(row[name] or 0 for row in now)),
+            f"{f'{told(both[0])} ' if span else ''}vs {told(both[1])} a year earlier{same}{span}" if ago else "",
+            href=href,
+            name=name,
+            course=[None if amount is None else int(amount) for amount in course.values()],
+            course_of="A month of travel, up to this one",
+        )
+
+    return [
+        made("Retail", "retail_amount", "without_retail", lambda amount: wording.money_text(amount, currency)),
+        made(f"Guests, {currency}", "guests", "", wording.count),
+        made(f"Sold bookings, {currency}", "bookings", "", wording.count),
+    ]
+
+
+def tile(
+    label: str, name: str, currency: str, of: _Amounts, value: Decimal, href: str, days: tuple[date, date]
+) -> Tile:
+    """What the months of these days come to; `of` are the amounts of each month that is known."""
+    across, first = months(*days), month_start(days[0])
+    before = months(month_start(first, -len(across)), month_start(first, -1))
+    then = [amount for month in before if (amount := of.get(month)) is not None]
+    span = " to ".join(wording.month(month) for month in dict.fromkeys((before[0], before[-1])))
+    line = [of.get(month) for month in months(month_start(days[1], 1 - _COURSE), days[1])]
+    return Tile(
+        label,
+        wording.money_text(value, currency),
+        f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {span}" if len(then) == len(before) else "",
+        href=href,
+        name=name,
+        course=[None if amount is None else int(amount) for amount in line],
+        course_of=f"{currency} a month, the {_COURSE} months up to then",
+    )
