@@ -57,9 +57,9 @@
   const plain = (text) => String(text).replaceAll("{", "\u2774").replaceAll("|", "\u2223");
   const percent = (value) => `${Math.round(value * 1000) / 10} %`;
 
-  function completed({ id, option, leads }) {
+  function completed({ option, leads }) {
     const made = resolved(option);
-    for (const each of made.series) each.cursor = leads[each.name] || id === "fill-map" ? "pointer" : "default";
+    for (const each of made.series) each.cursor = leads[each.name] ? "pointer" : "default";
     const shares = made.percent;
     delete made.percent;
     made.animation = false;
