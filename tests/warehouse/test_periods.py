@@ -90,6 +90,7 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
             "booking_key": "|".join(key),
             "cause": cause(key),
             "currency": {**then, **now}[key]["currency"],
+            "reseller_reference": {**then, **now}[key]["raw"]["reseller_reference"],
             **{f"{name}_adjustment": adjusted(then.get(key), now.get(key), name) for name in ("retail", "net")},
         }
         for key in changed
