@@ -1,5 +1,6 @@
 """Someone with the dashboard open, no SQL and no address in mind: they read a page, and follow what stands on it."""
 
+import functools
 from decimal import Decimal
 from html.parser import HTMLParser
 from urllib.parse import urlencode, urljoin
@@ -138,6 +139,7 @@ def starts(departure):
     return f"{at:%a} {at.day} {at:%b}" + ("" if at.time() == at.min.time() else f", {at:%H:%M}")
 
 
+@functools.cache
 def _parsed(text):
     reader = _Reader(convert_charrefs=True)
     reader.feed(text)
