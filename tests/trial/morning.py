@@ -205,13 +205,14 @@ def _hour(service, eight):
 
 def _truth(service, unpriced):
     slots = service.slots(**{"from": str(NOON.date() - DAY), "to": str(TODAY + (AVAILABILITY[1] + 2) * DAY)})
+    state = service.control("GET", "/state")
     told = Truth(
         [
             Channel(
-                token.name, NAMES[token.name], "UTC", service.state(token.name), slots, (BOOKINGS[0] - 8, BOOKINGS[1]),
-                AVAILABILITY, BOOKINGS[0], pulled=NOON, supplier=min(NAMES),
+                name, channel, "UTC", state | {"bookings": [b for b in state["bookings"] if b["token"] == name]}, slots,
+                (BOOKINGS[0] - 8, BOOKINGS[1]), AVAILABILITY, BOOKINGS[0], pulled=NOON, supplier=min(NAMES),
             )
-            for token in TOKENS
+            for name, channel in NAMES.items()
         ]
     )  # fmt: skip
     for booking in [b for b in told.bookings if b["booking_uuid"] in unpriced]:
