@@ -12,12 +12,14 @@ import asyncio
 import contextlib
 import csv
 import datetime as dt
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from tests.flows.harness import NOON, Asked, Project, RunningClock, Service, small
+import httpx
+from tests.flows.harness import NOON, Asked, Project, RunningClock, Service, Wire, api_path, small
 from tests.warehouse.truth import DAY, Channel, Truth
 
 from octo_sync.app.reading import reader
@@ -95,24 +97,24 @@ def build(folder):
         project = Project(folder, service, connections={token.name: _asked(token) for token in TOKENS})
         with project.file.open("a") as file:
             file.write(LEDGER)
-        unpriced = _hide_prices(service)
+        unpriced = _unpriced(service)
         before = _truth(service, unpriced)
         disputed, wrong, missing = sorted(b["booking_uuid"] for b in before.sold(*OCTOBER) if b["currency"] == "EUR")[
             :3
         ]
         ledger = compared(before, NOON.date())
         ledger[disputed] = _more(ledger[disputed], "10.00")
-        _pull(project, Scope(), publishing=True)
+        _pull(project, Scope(), unpriced, publishing=True)
         asyncio.run(_compare(project, ledger, closing=CLOSED))
         _week(service)
         _until(service, project, NOW - dt.timedelta(hours=4))
         eight = _truth(service, unpriced)
         open_days = Window(dt.date(2026, 9, 1), TODAY + BOOKINGS[1] * DAY)
-        _pull(project, Scope(only=frozenset({"bookings"}), travel=open_days))
+        _pull(project, Scope(only=frozenset({"bookings"}), travel=open_days), unpriced)
         _until(service, project, NOW - dt.timedelta(minutes=20))
         _hour(service, eight)
         _until(service, project, NOW)
-        _pull(project, Scope(travel=Window(TODAY - 30 * DAY, TODAY + 70 * DAY)), publishing=True)
+        _pull(project, Scope(travel=Window(TODAY - 30 * DAY, TODAY + 70 * DAY)), unpriced, publishing=True)
         now = _truth(service, unpriced)
         ledger = compared(now, TODAY)
         ledger |= {disputed: _more(ledger[disputed], "10.00"), wrong: _more(ledger[wrong], "-5.50")}
@@ -132,8 +134,9 @@ def _asked(token):
     )
 
 
-def _pull(project, scope, *, publishing=False):
-    assert asyncio.run(project.sync(scope=scope, publishing=publishing)).status == "ok"
+def _pull(project, scope, unpriced, *, publishing=False):
+    done = asyncio.run(project.sync(scope=scope, publishing=publishing, transport=_hiding(unpriced)))
+    assert done.status == "ok"
 
 
 def _until(service, project, moment):
@@ -146,12 +149,24 @@ def _bookings(service):
     return [b for b in service.control("GET", "/state")["bookings"] if not b["test"]]
 
 
-def _hide_prices(service):
-    """Three bookings of last month are told without a price: which."""
+def _unpriced(service):
+    """Three bookings of last month whose price nobody tells."""
     used = [b for b in _bookings(service) if b["status"] == "REDEEMED" and b["local_start"]]
-    found = sorted(b["uuid"] for b in used if b["local_date"][:7] == LAST_MONTH)[:3]
-    service.quirks(fields_dropped=[f"booking[{uuid}].pricing" for uuid in found])
-    return found
+    return sorted(b["uuid"] for b in used if b["local_date"][:7] == LAST_MONTH)[:3]
+
+
+def _hiding(unpriced):
+    """The wire on which their prices are lost."""
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings" and any(uuid in answer.text for uuid in unpriced):
+            rows = [
+                {k: v for k, v in row.items() if k != "pricing" or row["uuid"] not in unpriced} for row in answer.json()
+            ]
+            return httpx.Response(200, headers=answer.headers, content=json.dumps(rows))
+        return None
+
+    return Wire.by(edit)
 
 
 def _week(service):
