@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from decimal import Decimal
 
 import duckdb
 import pytest
@@ -59,7 +60,15 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
     assert told(first) == before != []
     assert (first["is_complete"], first["adjustments"], len(first["digest"])) == (True, [], 64)
 
-    sold = f"select booking_uuid from fct_bookings where status = 'CONFIRMED' and travel_month = '{month}' limit 1"
+    kept = {(row["kind"], row["tax_name"], row["connection_id"], row["currency"]): row for row in first["totals"]}
+    assert {kind for kind, *_ in kept} >= {"tax", "deferred"}
+    assert all(
+        row["retail_amount"] == row["retail_now"] and not Decimal(row["retail_adjustment"] or 0)
+        for row in kept.values()
+    )
+
+    taxed = f"travel_month = '{month}' and retail_amount > 0"
+    sold = f"select booking_uuid from fct_taxes where status = 'CONFIRMED' and {taxed} limit 1"
     ((uuid,),) = [tuple(row.values()) for row in project.json("sql", sold)["rows"]]
     # In the warehouse: the service is not this test's alone.
     with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
@@ -73,6 +82,11 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
     (second,) = project.json("close")["periods"]
     assert told(second) == before, "figures stay"
     assert (second["digest"], second["closed_at"]) == (first["digest"], first["closed_at"])
+    changed = [row for row in second["totals"] if Decimal(row["retail_adjustment"] or 0)]
+    assert {row["kind"] for row in changed} >= {"tax"}
+    for row in second["totals"]:
+        was = kept.get((row["kind"], row["tax_name"], row["connection_id"], row["currency"]))
+        assert row["retail_amount"] == (was and was["retail_amount"]), "totals stay, too"
     ((row),) = second["adjustments"]
     assert (row["booking_uuid"], row["cause"], row["bookings"]) == (uuid, "cancelled", -1)
     now = [
@@ -137,7 +151,7 @@ def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(pr
     with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
         name, value = journal.execute("select name, value from settings where name like 'closed %'").fetchone()
         content = json.loads(value)
-        content["bookings"][0]["net_amount"] = "0.01"
+        content["totals"][0]["retail_amount"] = "0.01"
         journal.execute("update settings set value = ? where name = ?", (json.dumps(content), name))
     journal.close()
     altered = project("close")

@@ -108,7 +108,7 @@ async def test_a_month_that_was_not_read_to_its_end_is_not_complete(shown, varia
 async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(shown, variant):
     folder = variant(
         "closed",
-        "insert into ops.closed_periods values ('2026-10', timestamptz '2026-11-05 08:00:00+00', true, 'abc')",
+        "insert into ops.closed_periods values ('2026-10', timestamptz '2026-11-05 08:00:00+00', true, 'abc', null)",
         "insert into ops.closed_bookings select '2026-10', connection_id, booking_uuid, currency, retail_amount, net_amount, "
         "pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10'",
         "update core.bookings set retail_amount = retail_amount + 7 where (connection_id, booking_uuid) = "
@@ -261,6 +261,34 @@ async def test_open_dated_bookings_are_a_table_that_leads_to_them(shown, variant
     assert row[2] == "0", "used in another month"
 
 
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_closed_month_has_its_totals_of_then_and_of_now_or_says_that_none_were_kept(shown, variant, kept):
+    folder = variant(
+        f"kept-{kept}",
+        f"insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '', {'true' if kept else 'null'})",
+        "insert into ops.closed_totals select period, kind, coalesce(tax_name, ''), connection_id, currency, bookings_now, "
+        f"retail_now - 5, net_now from marts.month_totals where period = '2026-10' and {str(kept).lower()}",
+    )
+    dashboard = shown(folder)
+    page = await dashboard.text("/finance?currency=EUR")
+    caption = "Closed months: taxes by name, refunds due and deferred revenue, then and now"
+    found = ask(
+        folder, "select kind, tax_name, retail_now, bookings_now from marts.month_totals where period = '2026-10' "
+        "and currency = 'EUR' order by kind desc, tax_name nulls first",
+    )  # fmt: skip
+    rows = table(page, caption)
+    assert [row[3:7] for row in rows] == [
+        ["yes", told(retail - 5, "EUR"), told(Decimal(5), "EUR"), told(retail, "EUR")]
+        if kept
+        else ["no", "unknown", "—", told(retail, "EUR")]
+        for _, _, retail, _ in found
+    ]
+    assert {kind for kind, *_ in found} == {"tax", "refund", "deferred"}
+    for addresses, (_, _, _, count) in zip(leads(page, caption), found, strict=True):
+        behind = await dashboard.text(f"/{addresses[6]}")
+        assert sum(int(row[1].replace(",", "")) for row in table(behind, "In all, by currency")) == count
+
+
 CLOSE = "May I close? Months that are over and not closed"
 COMPARED = (
     "insert into ops.recon_runs (recon_name, run_id, verdict, ended_at_utc, window_start, window_end, control_totals) "
@@ -310,7 +338,9 @@ async def test_a_month_may_be_closed_that_is_known_and_has_no_open_difference(sh
 async def test_where_nothing_is_compared_a_month_that_is_known_is_ready(shown, variant):
     row = table(await shown().text("/finance"), CLOSE)[0]
     assert row[:4] == ["Oct 2026", "yes", "yes", "not compared"]
-    folder = variant("closed-october", "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '')")
+    folder = variant(
+        "closed-october", "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '', null)"
+    )
     assert table(await shown(folder).text("/finance"), CLOSE)[0][0] == "Sep 2026"
 
 
@@ -319,7 +349,8 @@ async def test_a_closed_month_tells_its_open_differences(shown, variant):
     folder = variant(
         "closed-compared",
         COMPARED,
-        "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, ''), ('2026-08', '2026-09-05', true, '')",
+        "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '', null), "
+        "('2026-08', '2026-09-05', true, '', null)",
         "insert into ops.recon_results (recon_name, recon_key, bucket, field, reason, day, first_seen_at_utc, "
         f"last_seen_at_utc) values ('ledger', 'k', 'missing_here', '', '', '2026-10-31', {at}, {at})",
     )

@@ -88,7 +88,7 @@ update core.booking_unit_items set reseller_reference = 'x', unit_type = if(rowi
 insert into core.booking_history select * replace (2 as version_no, {AT} as valid_from_utc, 'x' as changed_fields)
   from core.booking_history;
 update ops.coverage set missing_capabilities = 'x' where rowid % 2 = 0;
-insert into ops.closed_periods values ('2026-10', {AT}, true, 'abc');
+insert into ops.closed_periods values ('2026-10', {AT}, true, 'abc', null);
 insert into ops.closed_bookings select '2026-10', connection_id, booking_uuid, currency, retail_amount - 7, net_amount,
   pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10';
 insert into ops.quarantine select 'main', 'x', 'k' || range, 'x', 'x', 2, {AT}, {AT} from range(100);

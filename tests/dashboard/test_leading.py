@@ -98,7 +98,7 @@ def full(variant):
         f"('ledger', 'n1', 'mismatched', 'net_amount', '', '2026-10-31', 'EUR', 3, {at}, {at}, null), "
         f"('ledger', 'j1', 'missing_here', '', '', '2026-10-31', 'JPY', 900, {at}, {at}, null), "
         f"('ledger', 'old', 'missing_here', '', '', '2020-10-31', 'EUR', 11, {at}, {at} - interval '9 days', null)",
-        "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '')",
+        "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '', null)",
         "update core.bookings set cancellation_refund = ['FULL', 'PARTIAL', 'NONE', null][1 + ascii(booking_uuid[2]) % 4]",
         "update core.bookings set retail_amount = null where booking_uuid < '4' and status = 'CANCELLED'",
         "update core.bookings set net_amount = null where booking_uuid > '6' and booking_uuid < 'a'",

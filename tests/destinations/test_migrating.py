@@ -19,7 +19,7 @@ from octo_sync.tables import all_tables, nouns
 
 SECOND = Step(SCHEMA_VERSION + 1, "Another one.", ("update core.bookings set status = 'later'",))
 """A step that is not there yet, which the tests add."""
-COLUMNS = (4, "fe680efad3fc3126")
+COLUMNS = (5, "4cb354faa3117eaf")
 """The newest version, and a digest of what its tables look like."""
 OLDER = {
     "core.": ("alter table core.products drop column title", "alter table core.options add column gone text"),
@@ -35,6 +35,7 @@ _VALUES = {
     "TIMESTAMP": "timestamp '2026-12-0{n} 09:00:00'",
     "TIMESTAMP WITH TIME ZONE": "timestamptz '2026-11-0{n} 08:00:00.123456Z'",
     "DECIMAL(18,4)": "{n}.2500",
+    "DECIMAL(38,4)": "{n}.2500",
 }
 
 

@@ -21,6 +21,7 @@ _VALUES = {
     "timestamp without time zone": "timestamp '2026-12-0{n} 09:00:00'",
     "timestamp with time zone": "timestamptz '2026-11-0{n} 08:00:00.123456Z'",
     "numeric(18,4)": "{n}.2500",
+    "numeric(38,4)": "{n}.2500",
 }
 _OURS = "n.nspname in ('core', 'landing', 'ops', 'private', 'raw')"
 _NOTED = (

@@ -86,14 +86,23 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
     add = f"{_insert('recon_runs', runs)}; {_insert('recon_results', results)}; {drifted}; {held}"
     # A booking that was in a closed month and is gone.
     add += (
-        f"; insert into ops.closed_periods values ('2026-10', '2026-11-01', true, ''); insert into ops.closed_bookings values "
-        f"('2026-10', '{connection}', 'u-gone', 'EUR', 10, 8, 2)"
+        f"; insert into ops.closed_periods values ('2026-10', '2026-11-01', true, '', true); insert into ops.closed_bookings "
+        f"values ('2026-10', '{connection}', 'u-gone', 'EUR', 10, 8, 2); insert into ops.closed_totals values "
+        f"('2026-10', 'refund', '', '{connection}', '', 1, 10, null)"
     )
     if name == "booking_differences":
         add += f"; update ops.recon_results set connection_id = null, booking_uuid = '{given['booking']}'"
     if name == "difference":
         given |= {"recon": results[0]["recon_name"], "key": results[0]["recon_key"]}
-    gone = ("recon_runs", "recon_results", "schema_drift", "quarantine", "closed_periods", "closed_bookings")
+    gone = (
+        "recon_runs",
+        "recon_results",
+        "schema_drift",
+        "quarantine",
+        "closed_periods",
+        "closed_bookings",
+        "closed_totals",
+    )
     remove = "; ".join(f"delete from ops.{table}" for table in gone)
     where, past = world.project.directory, planting(*an_option(world), EMPTY)
     with contextlib.ExitStack() as stack:

@@ -97,7 +97,7 @@ def behind_taxes(engine, row):
         "kind": "sold",
         "first": first,
         "last": next(ends(first, first)),
-        **dict.fromkeys(("by", "since", "now")),
+        **dict.fromkeys(("by", "since", "now", "least", "greatest")),
         "most": 1000,
     }
     listed, totals = (page(engine, name, **asked) for name in ("bookings", "bookings_totals"))
@@ -256,6 +256,36 @@ def test_a_full_refund_without_a_price_and_a_cancellation_without_a_time_are_tol
     assert rows[-1]["cancelled_month"] is None
 
 
+def test_the_totals_of_a_month_are_those_of_its_bookings(engine, world):
+    month, end = "2026-10", dt.date(2026, 10, 31)
+    with told(engine, world) as truth:
+        found = engine.query(
+            "select kind, tax_name, connection_id, currency, bookings_now, retail_now, net_now from marts.month_totals "
+            f"where period = '{month}' and bookings_now > 0"
+        ).rows
+    sold = [b for b in truth.bookings if b["was_sold"] and b["travel_date"]]
+    kinds = {
+        "refund": [
+            b for b in truth.bookings
+            if b["was_sold"] and b["cancelled"] and b["raw"]["refund"] == "FULL" and month_of(b["cancelled_date"]) == month
+        ],
+        "deferred": [
+            b for b in sold
+            if b["booking_date"] <= end < b["travel_date"] and (not b["cancelled"] or b["cancelled_date"] > end)
+        ],
+    }  # fmt: skip
+    wanted = {
+        (kind, None, *key): (len(rows), total(rows, "retail"), total(rows, "net"))
+        for kind, of in kinds.items()
+        for key, rows in grouped(of, "connection", "currency").items()
+    }
+    of_month = [tax for tax in taxes(world) if tax["month"] == month]
+    for (name, *key), rows in grouped(of_month, "tax", "connection", "currency").items():
+        wanted["tax", name, *key] = (len(rows), total(rows, "retail_tax"), total(rows, "net_tax"))
+    assert {tuple(row[:4]): tuple(row[4:]) for row in found} == wanted
+    assert {kind for kind, *_ in wanted} == {"tax", "refund", "deferred"}
+
+
 # -- open-dated bookings, and what may be closed --------------------------------------------------------------------------
 
 
@@ -322,7 +352,9 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
 
 @pytest.mark.parametrize("closed", [(), ("2026-10",)])
 def test_months_that_are_over_and_not_closed_may_be_closed_where_every_channel_knows_them(engine, world, closed):
-    add = "; ".join(f"insert into ops.closed_periods values ('{month}', '2026-11-05', true, '')" for month in closed)
+    add = "; ".join(
+        f"insert into ops.closed_periods values ('{month}', '2026-11-05', true, '', null)" for month in closed
+    )
     with planted(engine, add or "select 1", "delete from ops.closed_periods"):
         (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "finance_ready")
         rows = engine.query(query.sql, {"first": dt.date(2026, 8, 9), "last": dt.date(2026, 12, 9)}).rows

@@ -37,7 +37,7 @@ def closed(engine, month, rows, *, at=NOON + dt.timedelta(hours=1)):
         + ")"
         for b in rows
     ]
-    plant = f"insert into ops.closed_periods values ('{month}', '{at.isoformat()}', true, 'abc')"
+    plant = f"insert into ops.closed_periods values ('{month}', '{at.isoformat()}', true, 'abc', null)"
     if values:
         plant += f"; insert into ops.closed_bookings values {', '.join(values)}"
     with planted(engine, plant, "delete from ops.closed_bookings; delete from ops.closed_periods"):
@@ -149,6 +149,46 @@ def _adds_up(figures, then, now):
         for name, field in (("retail", "retail"), ("net", "net")):
             assert row[f"{name}_now"] == (total(is_now, field) if total(is_now, field) is not None else
                                           0 if total(was, field) is not None else None)  # fmt: skip
+
+
+def test_totals_kept_at_the_closing_stand_beside_those_of_now_and_both_add_up(engine, world):
+    """What was kept is a cent more than what is there now, of a tax that is gone, and of a refund that nobody knew."""
+    of = "select kind, tax_name, connection_id, currency, bookings_now, retail_now, net_now from marts.month_totals "
+    present = engine.query(f"{of} where period = '{OCTOBER}' and bookings_now > 0").rows
+    kept = [
+        (
+            kind,
+            name or "",
+            connection,
+            currency or "",
+            bookings,
+            None if retail is None else retail + Decimal("0.01"),
+            net,
+        )
+        for kind, name, connection, currency, bookings, retail, net in present[1:]
+    ] + [("tax", "old tax", "agents", "EUR", 3, Decimal(9), Decimal(7))]
+    values = ", ".join(f"('{OCTOBER}', {', '.join(map(literal, row))})" for row in kept)
+    plant = f"insert into ops.closed_periods values ('{OCTOBER}', '{NOON.isoformat()}', true, '', true)"
+    with planted(
+        engine,
+        f"{plant}; insert into ops.closed_totals values {values}",
+        "delete from ops.closed_totals; delete from ops.closed_periods",
+    ):
+        rows = [row for row in records(engine, "month_totals") if row["period"] == OCTOBER]
+        others = [row for row in records(engine, "month_totals") if row["period"] != OCTOBER]
+    assert len(rows) == len(present) + 1
+    for row in rows:
+        for name in ("retail", "net"):
+            then, between, now = (row[f"{name}_{of}"] for of in ("amount", "adjustment", "now"))
+            assert (then or 0) + (between or 0) == (now or 0)
+        assert row["bookings"] + row["bookings_adjustment"] == row["bookings_now"]
+        assert row["is_kept"]
+    by = {(row["kind"], row["tax_name"], row["connection_id"], row["currency"]): row for row in rows}
+    assert by["tax", "old tax", "agents", "EUR"]["retail_adjustment"] == -9
+    assert by[present[0][:4]]["retail_amount"] is None, "nobody kept it"
+    assert by[present[1][:4]]["retail_adjustment"] == (None if present[1][5] is None else Decimal("-0.01"))
+    assert {row["retail_adjustment"] for row in others} == {None}
+    assert others
 
 
 def test_a_month_without_changes_has_no_adjustment(engine, world):

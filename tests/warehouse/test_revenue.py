@@ -287,7 +287,12 @@ def test_extras_are_those_of_sold_bookings_by_product_and_month(engine, world):
         same(shown, bought(of, *named))
         assert [row["quantity"] for row in shown] == sorted((row["quantity"] for row in shown), reverse=True)
     (most, *_) = page(engine, "extras", **AROUND)
-    asked = {"alone": "extra", "tax": most["extra_id"], "kind": "sold", **dict.fromkeys(("by", "since", "now"))}
+    asked = {
+        "alone": "extra",
+        "tax": most["extra_id"],
+        "kind": "sold",
+        **dict.fromkeys(("by", "since", "now", "least", "greatest")),
+    }
     asked |= {**AROUND, "product": most["product_key"], "currency": most["currency"], "most": 1000}
     assert len(page(engine, "bookings", **asked)) == most["bookings"]
     assert [row["bookings"] for row in page(engine, "bookings_totals", **asked)] == [most["bookings"]]

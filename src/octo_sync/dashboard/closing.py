@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard.days import month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
-from octo_sync.dashboard.links import booking_page, booking_text, month_page
+from octo_sync.dashboard.links import booking_page, booking_text, bookings_page, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Column, Table, listed
-from octo_sync.flows.periods import CAUSES
+from octo_sync.flows.periods import CAUSES, TOTALS
 
 _ROWS = 200
 _MONTHS = 12
@@ -89,6 +89,39 @@ def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
     return [*filter(None, [compared.problem]), said, table]
 
 
+def _totals(rows: list[dict[str, Any]]) -> Table:
+    """What closings kept beside bookings; of those of an older octo-sync nothing is known of then."""
+
+    def behind(row: dict[str, Any]) -> str:
+        end = month_days(row["period"])[1]
+        if row["kind"] == "deferred":
+            return bookings_page(row, "deferred", month_start(end), end)
+        kind, only = ("cancelled", {"only": "full"})
+        if row["kind"] == "tax":
+            kind, only = "sold", {"only": "tax", "name": row["tax_name"] or ""}
+        return bookings_page(row, kind, month_start(end), end, **only)
+
+    def amounts(of: str) -> list[Column]:
+        return [
+            Column(f"{of.capitalize()} then", "money", f"{of}_amount", none="unknown"),
+            Column(f"{of.capitalize()} adjustment", "money", f"{of}_adjustment"),
+            Column(f"{of.capitalize()} now", "money", f"{of}_now", none="unknown", href=behind),
+        ]
+
+    return listed(
+        "Closed months: taxes by name, refunds due and deferred revenue, then and now",
+        rows,
+        Column("Month", "month", "period"),
+        Column("Of", "text", lambda row: f"tax: {row['tax_name']}" if row["kind"] == "tax" else TOTALS[row["kind"]]),
+        Column("Channel", "text", "channel_name"),
+        Column("Kept then", "yes", "is_kept", none="no"),
+        *amounts("retail"),
+        *amounts("net"),
+        empty="They had none, and have none now.",
+        most=_ROWS,
+    )
+
+
 def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Table]:
     """Closed months, whatever months the page shows; and, where there are any, what changed in them."""
     figures, changes = source.rows("finance_closed", **asked), source.rows("finance_adjustments", **asked)
@@ -110,7 +143,7 @@ def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Ta
         empty="No month is closed.",
         most=_ROWS,
     )
-    tables = [months]
+    tables = [months, _totals(source.rows("finance_closed_totals", **asked))] if figures else [months]
     if figures and not any(asked.values()):
         # A difference is of a month, not of a channel.
         periods = [{"period": period} for period in dict.fromkeys(row["period"] for row in figures)]

@@ -113,7 +113,7 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
     names = {"connection_id": only["channel"], "product_key": only["product"], "currency": currency}
     href = bookings_page({name: value for name, value in names.items() if value}, "sold", first, last)
     same = ", by the same time" if last >= today else ""
-    span = f", travel {wording.month(min(ago))} to {wording.month(max(ago))}" if len(ago) < len(across) and ago else ""
+    span = f", travel {_span(list(ago))}" if 0 < len(ago) < len(across) else ""
 
     def made(label: str, name: str, missing: str, told: Callable[[Any], str]) -> Tile:
         now, then = ([row for row in of if row["currency"] == currency] for of in (rows, earlier))
@@ -146,14 +146,19 @@ def tile(
     across, first = months(*days), month_start(days[0])
     before = months(month_start(first, -len(across)), month_start(first, -1))
     then = [amount for month in before if (amount := of.get(month)) is not None]
-    span = " to ".join(wording.month(month) for month in dict.fromkeys((before[0], before[-1])))
     line = [of.get(month) for month in months(month_start(days[1], 1 - _COURSE), days[1])]
     return Tile(
         label,
         wording.money_text(value, currency),
-        f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {span}" if len(then) == len(before) else "",
+        f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {_span(before)}"
+        if len(then) == len(before)
+        else "",
         href=href,
         name=name,
         course=[None if amount is None else int(amount) for amount in line],
         course_of=f"{currency} a month, the {_COURSE} months up to then",
     )
+
+
+def _span(across: Sequence[str]) -> str:
+    return " to ".join(wording.month(month) for month in dict.fromkeys((across[0], across[-1])))

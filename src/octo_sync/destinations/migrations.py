@@ -27,6 +27,7 @@ STEPS: tuple[Step, ...] = (
     Step(2, "Closed months of travel: ops.closed_periods and ops.closed_bookings."),
     Step(3, "Both rows of a difference: ops.recon_results.both_rows."),
     Step(4, "An owner per connection: ops.writer.connection_id."),
+    Step(5, "Totals of closed months: ops.closed_totals and ops.closed_periods.has_totals."),
 )
 """In order, without a gap. What was released is never changed again."""
 

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
-from octo_sync.journal import ClosedBooking, Closing, Journal
+from octo_sync.journal import ClosedBooking, ClosedTotal, Closing, Journal
 
 _PERIOD = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
 CAUSES = {
@@ -26,9 +26,16 @@ CAUSES = {
     "guests": "number of guests changed",
 }
 """Of an adjustment, in words."""
+TOTALS = {"tax": "taxes", "refund": "refunds due", "deferred": "deferred at the month's end"}
+"""What is kept beside bookings, in words."""
 _SOLD = (
     "select connection_id, booking_uuid, currency, retail_amount, net_amount, pax_count from marts.fct_bookings "
     "where is_sold and travel_month = $period order by connection_id, booking_uuid"
+)
+_TOTALS = (
+    "select kind, coalesce(tax_name, '') as name, connection_id, coalesce(currency, '') as currency, bookings_now as bookings, "
+    "retail_now as retail_amount, net_now as net_amount from marts.month_totals where period = $period and bookings_now > 0 "
+    "order by kind, name, connection_id, currency"
 )
 _KNOWN = (
     "select c.channel_name, c.as_of_date, coalesce(m.is_complete, false) as is_complete from marts.dim_channel c "
@@ -65,7 +72,8 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
         )
     rows = reader.query(_SOLD, {"period": period}).records()
     bookings = tuple(ClosedBooking(**row) for row in rows)
-    closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings)
+    totals = tuple(ClosedTotal(**row) for row in reader.query(_TOTALS, {"period": period}).records())
+    closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings, totals=totals)
     closing = replace(closing, digest=closing.computed_digest())
     return closing if journal.closings.add(closing) else None
 
@@ -75,7 +83,7 @@ def _of(channels: list[str]) -> str:
 
 
 def mirror_closings(ports: Ports) -> None:
-    """Copy closed months into `ops`, those that are not there yet; a month's row comes after its bookings.
+    """Copy closed months into `ops`, those that are not there yet; a month's row comes after its bookings and totals.
 
     Raises:
         JournalError, WarehouseError: One could not be read or written.
@@ -89,5 +97,13 @@ def mirror_closings(ports: Ports) -> None:
             warehouse.write_log(
                 "ops.closed_bookings", [{"period": closing.period, **asdict(each)} for each in closing.bookings]
             )
-            row = {"closed_at_utc": closing.closed_at, "was_complete": closing.is_complete, "digest": closing.digest}
+            warehouse.write_log(
+                "ops.closed_totals", [{"period": closing.period, **asdict(each)} for each in closing.totals or ()]
+            )
+            row = {
+                "closed_at_utc": closing.closed_at,
+                "was_complete": closing.is_complete,
+                "digest": closing.digest,
+                "has_totals": closing.totals is not None,
+            }
             warehouse.write_log("ops.closed_periods", [{"period": closing.period, **row}])

@@ -1,6 +1,6 @@
 """The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/root.py`."""
 
-from octo_sync.journal.closings import ClosedBooking, Closing
+from octo_sync.journal.closings import ClosedBooking, ClosedTotal, Closing
 from octo_sync.journal.copying import copy_journal, is_in_use, locked, move_rows
 from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
@@ -39,6 +39,7 @@ __all__ = [
     "Act",
     "Backlog",
     "ClosedBooking",
+    "ClosedTotal",
     "Closing",
     "Delivery",
     "DeliveryCount",

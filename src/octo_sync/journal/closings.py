@@ -30,6 +30,19 @@ class ClosedBooking:
     pax_count: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ClosedTotal:
+    """What a `kind` came to, as `marts.month_totals` has it; `name` is that of a tax, `currency` '' where nobody said."""
+
+    kind: str
+    name: str
+    connection_id: str
+    currency: str
+    bookings: int
+    retail_amount: Decimal | None
+    net_amount: Decimal | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """A month of travel, `2026-10`, when it was closed. `is_complete`: all its bookings were known then."""
@@ -38,12 +51,16 @@ class Closing:
     closed_at: datetime
     is_complete: bool
     bookings: tuple[ClosedBooking, ...]
+    totals: tuple[ClosedTotal, ...] | None = None
+    """None where an older octo-sync closed it, which kept none."""
     digest: str = ""
     """SHA-256 of all the rest, hex."""
 
     def computed_digest(self) -> str:
         """What the digest is of these values; another one where they were altered."""
-        content = (self.period, to_text(self.closed_at), self.is_complete, self.bookings)
+        content: list[object] = [self.period, to_text(self.closed_at), self.is_complete, self.bookings]
+        if self.totals is not None:
+            content.append(self.totals)
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 

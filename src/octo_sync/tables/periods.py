@@ -11,6 +11,7 @@ CLOSED_PERIODS = log(
     Column("closed_at_utc", "timestamptz", "When it was closed."),
     Column("was_complete", "boolean", "Whether all bookings of the month were known then."),
     Column("digest", "text", "SHA-256 of what was closed, hex: the same as long as nobody alters it."),
+    Column("has_totals", "boolean", "Whether ops.closed_totals has what it kept; null: closed by an older octo-sync."),
 )
 
 CLOSED_BOOKINGS = log(
@@ -25,4 +26,19 @@ CLOSED_BOOKINGS = log(
     Column("retail_amount", "numeric(18,4)", "Its retail price then."),
     Column("net_amount", "numeric(18,4)", "Its net price then."),
     Column("pax_count", "bigint", "People in it then."),
+)
+
+CLOSED_TOTALS = log(
+    "ops.closed_totals",
+    "Taxes by name, refunds due and deferred revenue of closed months, as they were when the month was closed.",
+    "One kind of total of one closed month, tax name, connection and currency.",
+    ("period", "kind", "name", "connection_id", "currency"),
+    Column("period", "text", "The month, YYYY-MM."),
+    Column("kind", "text", "tax, refund or deferred, as in marts.month_totals."),
+    Column("name", "text", "Name of the tax; '' for the other kinds."),
+    Column("connection_id", "text", "The connection that saw it."),
+    Column("currency", "text", "ISO 4217 code of its amounts; '' where nobody said."),
+    Column("bookings", "bigint", "Bookings in it then."),
+    Column("retail_amount", "numeric(38,4)", "Its amount in retail prices then."),
+    Column("net_amount", "numeric(38,4)", "Its amount in net prices then."),
 )

@@ -88,9 +88,9 @@ def build(source: Source, filters: Filters) -> View:
                     *([] if any(only.values()) else closing.ready(source, compared, today)),
                     *closing.closed(source, compared, only),
                 ],
-                "octo-sync close 2026-10 closes a month. Its net and retail stay as they were; what changes later is an "
-                "adjustment, and figures then and adjustments add up to figures now. Taxes, refunds and deferred revenue of "
-                "a closed month are above as they are now. Open-dated bookings are in no month.",
+                "octo-sync close 2026-10 closes a month. Its figures stay as they were; what changes later is an adjustment, "
+                "and figures then and adjustments add up to figures now. Refunds are of the month of cancellation. Months "
+                "that an older octo-sync closed kept bookings alone. Open-dated bookings are in no month.",
                 "closed",
             ),
         ],
