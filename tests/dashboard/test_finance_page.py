@@ -185,7 +185,7 @@ async def test_what_is_kept_in_all_is_unknown_where_the_only_kept_booking_has_no
     assert [row[9] for row in table(page, "Cancelled bookings in all")] == ["unknown"]
 
 
-async def test_the_tiles_stand_beside_the_month_before_where_that_is_known(shown, published):
+async def test_the_tiles_stand_beside_the_month_before_where_that_is_known(shown, published, variant):
     page = await shown().text("/finance?currency=EUR")
     of = "from marts.fct_bookings where currency = 'EUR' and"
     net, refunds = (
@@ -208,6 +208,8 @@ async def test_the_tiles_stand_beside_the_month_before_where_that_is_known(shown
     assert net["2026-10"] != net["2026-09"]
     page = await shown().text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30")
     assert tiles(page)["net"][1] == "", "not all of August is known"
+    page = await shown(variant("no-net", "update core.bookings set net_amount = null")).text("/finance?currency=EUR")
+    assert tiles(page)["net"] == ("unknown", ""), "no price is not a price of 0"
 
 
 async def test_deferred_revenue_in_all_is_that_of_all_channels_at_each_months_end(shown, published):

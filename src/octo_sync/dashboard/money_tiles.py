@@ -64,7 +64,7 @@ def finance(source: Source, first: date, last: date, today: date, only: Mapping[
     ) -> Tile:
         rows = [row for row in rows if row["currency"] == currency]
         amounts = by_month(rows, month, amount, lambda row: row.get("is_complete", True) and not row[missing], across)
-        value = sum((row[amount] or Decimal(0) for row in rows if row[month] in of), Decimal(0))
+        value = _total([row for row in rows if row[month] in of], amount)
         return tile(label, name, currency, amounts, value, href, (month_days(of[0])[0], month_days(of[-1])[1]))
 
     return [
@@ -118,14 +118,14 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
     def made(label: str, name: str, missing: str, told: Callable[[Any], str]) -> Tile:
         now, then = ([row for row in of if row["currency"] == currency] for of in (rows, earlier))
         both = [
-            sum(row[name] or 0 for row in of if row["travel_month"] in known)
+            told(_total([row for row in of if row["travel_month"] in known], name))
             for of, known in ((now, ago), (then, ago.values()))
         ]
-        course = by_month(now, "travel_month", name, lambda row: not row.get(missing), begun)
+        course = by_month(now, "travel_month", name, lambda row: row[name] is not None and not row.get(missing), begun)
         return Tile(
             label,
-            told(sum(row[name] or 0 for row in now)),
-            f"{f'{told(both[0])} ' if span else ''}vs {told(both[1])} a year earlier{same}{span}" if ago else "",
+            told(_total(now, name)),
+            f"{f'{both[0]} ' if span else ''}vs {both[1]} a year earlier{same}{span}" if ago else "",
             href=href,
             name=name,
             course=[None if amount is None else int(amount) for amount in course.values()],
@@ -133,14 +133,14 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
         )
 
     return [
-        made("Retail", "retail_amount", "without_retail", lambda amount: wording.money_text(amount, currency)),
+        made("Retail", "retail_amount", "without_retail", lambda amount: _money(amount, currency)),
         made(f"Guests, {currency}", "guests", "", wording.count),
         made(f"Sold bookings, {currency}", "bookings", "", wording.count),
     ]
 
 
 def tile(
-    label: str, name: str, currency: str, of: _Amounts, value: Decimal, href: str, days: tuple[date, date]
+    label: str, name: str, currency: str, of: _Amounts, value: Decimal | None, href: str, days: tuple[date, date]
 ) -> Tile:
     """What the months of these days come to; `of` are the amounts of each month that is known."""
     across, first = months(*days), month_start(days[0])
@@ -149,7 +149,7 @@ def tile(
     line = [of.get(month) for month in months(month_start(days[1], 1 - _COURSE), days[1])]
     return Tile(
         label,
-        wording.money_text(value, currency),
+        _money(value, currency),
         f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {_span(before)}"
         if len(then) == len(before)
         else "",
@@ -162,3 +162,13 @@ def tile(
 
 def _span(across: Sequence[str]) -> str:
     return " to ".join(wording.month(month) for month in dict.fromkeys((across[0], across[-1])))
+
+
+def _total(rows: _Rows, name: str) -> Decimal | None:
+    """Of the rows that say it; None where there are some and none does."""
+    known = [row[name] for row in rows if row[name] is not None]
+    return sum(known, Decimal(0)) if known or not rows else None
+
+
+def _money(amount: Decimal | None, currency: str) -> str:
+    return wording.UNKNOWN if amount is None else wording.money_text(amount, currency)
