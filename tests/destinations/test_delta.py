@@ -558,7 +558,7 @@ def test_a_publish_that_breaks_in_the_lake_shows_nothing_of_itself(warehouse, tm
     warehouse.land(second())
 
     def broken(where, *arguments, **named):
-        if str(where).endswith("marts/sold"):
+        if getattr(where, "table_uri", where).rstrip("/").endswith("marts/sold"):
             raise OSError("no space")
         real(where, *arguments, **named)
 

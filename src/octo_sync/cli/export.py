@@ -244,8 +244,7 @@ def _delta(items: Sequence[_Item], target: str) -> "list[Exported]":
     """Each item as a Delta table."""
     if not target:
         raise click.UsageError("Where to? Name a folder, or an address such as s3://bucket/octo.")
-    tables = [(item.name, _rows(item)) for item in items]
-    return delta.write(((name, query.batches()) for name, query in tables), target, SystemClock().now())
+    return delta.write({item.name: _rows(item).batches for item in items}, target, SystemClock().now())
 
 
 def _decimals(copy: "Copy") -> dict[str, int]:

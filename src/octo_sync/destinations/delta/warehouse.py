@@ -7,7 +7,6 @@ the lake because another machine has landed since, is known when it is opened, a
 """
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -16,18 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.destinations.base import Absence, Fence, Landing, LandingReport
 from octo_sync.destinations.ddl import placed
-from octo_sync.destinations.delta.lake import BUCKET, MONTH, SETTINGS, Lake, Landed
+from octo_sync.destinations.delta.lake import BUCKET, MONTH, Lake, Landed
 from octo_sync.destinations.delta.note import Note
 from octo_sync.destinations.delta.partitions import Digests, changed, condition, digests, rows_of
-from octo_sync.destinations.delta.tables import (
-    KEPT_HOURS,
-    readable,
-    readable_schema,
-    there_already,
-    vacuum_together,
-    write_together,
-)
+from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema
 from octo_sync.destinations.delta.tables import translated as lake_errors
+from octo_sync.destinations.delta.together import publish, published
 from octo_sync.destinations.duckdb.carry_over import attached
 from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
@@ -35,7 +28,7 @@ from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.migrations import steps_after
-from octo_sync.destinations.reading import BATCH_ROWS, TableInfo
+from octo_sync.destinations.reading import BATCH_ROWS
 from octo_sync.destinations.state import Run
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
@@ -50,8 +43,6 @@ _OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
 _WIDE = "products"
 """A noun whose landing may change rows of all others."""
 _PROOF, MARTS = "ops.coverage", "marts"
-PUBLISHED = "octo_sync_published"
-"""The table of the tables: which versions of marts, core and ops readers see as one state."""
 
 
 class DeltaWarehouse(DuckDBWarehouse):
@@ -216,18 +207,8 @@ class DeltaWarehouse(DuckDBWarehouse):
         """Write the marts of a copy, and which versions of them and of the tables belong together."""
         ((at,),) = self._read(lambda run: run("select current_timestamp", ()))
         with contextlib.closing(DuckDBReader(copy)) as reader, lake_errors(self._lake.root):
-            marts = {f"{MARTS}/{table.name}": table for table in reader.tables() if table.schema == MARTS}
-            marks = {name: _mark(reader, table) for name, table in marts.items()}
-            kept = there_already(self._lake.root, PUBLISHED, marks)
-            write_together(
-                ((n, reader.batches(f"select * from {t.quoted}")) for n, t in marts.items() if n not in kept),
-                self._lake.root,
-                PUBLISHED,
-                at,
-                marks=marks,
-                beside=kept | {name.replace(".", "/"): version for name, version in self._shown.items()},
-                settings=SETTINGS,
-            )
+            beside = {name.replace(".", "/"): version for name, version in self._shown.items()}
+            publish(reader, published(self._lake.root, self._token()), at, (MARTS,), beside)
 
     def move_in(self, files: Mapping[bool, Path], fence: int) -> int:
         """Take every row of a project's files into these tables, which are empty; how many. As in PostgreSQL."""
@@ -264,16 +245,8 @@ class DeltaWarehouse(DuckDBWarehouse):
     def shed_published(self) -> None:
         """Have former marts go from the lake; see `Destination`."""
         with lake_errors(self._lake.root):
-            vacuum_together(self._lake.root, PUBLISHED, f"{MARTS}/")
+            published(self._lake.root).vacuum(f"{MARTS}/")
 
 
 def _noun_of(table: Table, tables: Mapping[str, Table]) -> str:
     return tables[table.history_of].noun if table.history_of else table.noun
-
-
-def _mark(reader: DuckDBReader, mart: TableInfo) -> int:
-    """A number that a mart of other rows or columns would not have."""
-    names = ", ".join(f'"{column.name}"' for column in mart.columns)
-    ((rows, number),) = reader.query(f"select count(*), sum(hash(hash({names}))) from {mart.quoted}").rows
-    told = repr((rows, number, [(column.name, column.type) for column in mart.columns]))
-    return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest())

@@ -6,11 +6,12 @@ who reads those sees one state, and an export that was killed changes nothing of
 
 from typing import TYPE_CHECKING
 
-from octo_sync.destinations.delta.tables import translated, write_together
+from octo_sync.destinations.delta.tables import translated
+from octo_sync.destinations.delta.together import Together
 from octo_sync.flows.export.files import Exported, ExportError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -19,7 +20,7 @@ STATE = "octo_sync_export"
 """The table of the tables: which version of each is of the last whole export."""
 
 
-def write(tables: "Iterable[tuple[str, pa.RecordBatchReader]]", target: str, at: "datetime") -> list[Exported]:
+def write(tables: "Mapping[str, Callable[[], pa.RecordBatchReader]]", target: str, at: "datetime") -> list[Exported]:
     """Write each table to `target/NAME`, a folder or an address such as `s3://bucket/octo`. Blocking.
 
     Access to an object store is what delta-rs finds in the environment, such as `AWS_ACCESS_KEY_ID`.
@@ -31,4 +32,4 @@ def write(tables: "Iterable[tuple[str, pa.RecordBatchReader]]", target: str, at:
     """
     root = target.rstrip("/")
     with translated(root, ExportError):
-        return [Exported(one.path, one.rows, one.size) for one in write_together(tables, root, STATE, at)]
+        return [Exported(one.path, one.rows, one.size) for one in Together(root, STATE).write(tables, at)]

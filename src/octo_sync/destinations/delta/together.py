@@ -1,0 +1,193 @@
+"""Tables that are read together: at the versions that one more table names, which is written last, in one commit.
+
+Each writing is a new version of every table whose rows are others. Who is killed in between leaves versions that nobody is
+told of, and so does a writer that stood still while a newer one took over: the table of versions is written from the snapshot
+that was looked at before any row was read, and delta-rs lets no commit pass that has the same application as one since.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations.delta.flushing import flush
+from octo_sync.destinations.delta.lake import FENCE, SETTINGS
+from octo_sync.destinations.delta.tables import KEPT_HOURS, readable
+from octo_sync.destinations.reading import Reader, TableInfo
+from octo_sync.errors import WriterFenced
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    from deltalake import DeltaTable
+
+PUBLISHED = "octo_sync_published"
+"""The table of the tables: which versions of marts, core and ops readers see as one state."""
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A table that was written: where, and its version, rows and bytes as they are now."""
+
+    path: str
+    version: int
+    rows: int
+    size: int
+
+
+class Together:
+    """The tables below a root, as they are now. Blocking; everything is to be called where errors are `translated`.
+
+    Args:
+        root: A folder or an address that delta-rs can write, such as `s3://bucket/octo`.
+        state: What the table of versions is called.
+        fence: The writer's token (R9); None where anybody may write.
+        settings: Of tables that are new.
+
+    Raises:
+        WriterFenced: A newer writer was here.
+    """
+
+    def __init__(
+        self, root: str, state: str, *, fence: int | None = None, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._root, self._name, self._fence, self._settings = root.rstrip("/"), state, fence, dict(settings)
+        self._state = self._opened(state)
+        rows = self._state.to_pyarrow_table().to_pylist() if self._state else []
+        self._there: Mapping[str, Mapping[str, Any]] = {row["table_name"]: row for row in rows}
+        newest = (self._state and self._state.transaction_version(FENCE)) or 0
+        if fence is not None and newest > fence:
+            raise WriterFenced(
+                f"Another writer (token {newest}) writes to {root}; this one (token {fence}) stops. A project that was begun "
+                f"anew needs a place of its own."
+            )
+
+    def write(
+        self,
+        tables: "Mapping[str, Callable[[], pa.RecordBatchReader]]",
+        at: datetime,
+        *,
+        marks: Mapping[str, int] = _NONE,
+        beside: Mapping[str, int] = _NONE,
+    ) -> list[Written]:
+        """Write each table whole to `root/NAME`, and last which versions belong together; what was written.
+
+        One stays as it is where its mark, a number that other rows would not have, is that of its last writing. `beside` are
+        versions of other tables that belong to them. Former files go after `KEPT_HOURS`.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+        number = int(at.timestamp() * 1_000_000)
+        kept = {name for name in tables.keys() & marks.keys() if self._mark_of(name) == marks[name]}
+        written = {
+            name: self._put(name, batches(), marks.get(name, number))
+            for name, batches in tables.items()
+            if name not in kept
+        }
+        done = {name: _written(f"{self._root}/{name}", table) for name, table in written.items()}
+        rows: list[tuple[str, int, int | None, int | None]]
+        rows = [(name, one.version, one.rows, marks.get(name)) for name, one in done.items()]
+        rows += [(name, self._there[name]["version"], self._there[name]["rows"], marks[name]) for name in sorted(kept)]
+        rows += [(name, version, None, None) for name, version in beside.items()]
+        names, versions, counts, known = zip(*rows, strict=True) if rows else ((), (), (), ())
+        belongs = {
+            "table_name": pa.array(names, pa.string()),
+            "version": pa.array(versions, pa.int64()),
+            "rows": pa.array(counts, pa.int64()),
+            "exported_at_utc": pa.array([at for _ in rows], pa.timestamp("us", "UTC")),
+            "mark": pa.array(known, pa.int64()),
+        }
+        for table in (*written.values(), self._put(self._name, pa.table(belongs).to_reader(), number)):
+            table.vacuum(retention_hours=KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
+        return list(done.values())
+
+    def vacuum(self, folder: str = "") -> None:
+        """Have all former files go of the tables in a folder, also those of no version."""
+        for name, row in self._there.items():
+            if name.startswith(folder) and (table := self._opened(name)):
+                table.vacuum(
+                    retention_hours=0,
+                    dry_run=False,
+                    enforce_retention_duration=False,
+                    full=True,
+                    # A newer one may be of a writer that was refused.
+                    keep_versions=[row["version"]],
+                )
+
+    def _opened(self, name: str) -> "DeltaTable | None":
+        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+
+        path = f"{self._root}/{name}"
+        return DeltaTable(path) if DeltaTable.is_deltatable(path) else None
+
+    def _mark_of(self, name: str) -> int | None:
+        return self._there.get(name, {}).get("mark")
+
+    def _put(self, name: str, batches: "pa.RecordBatchReader", mark: int) -> "DeltaTable":
+        """Write the version after the one that is there; nobody else's comes in between."""
+        from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake  # noqa: PLC0415 - an extra that few need
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
+
+        path = f"{self._root}/{name}"
+        table = self._state if name == self._name else self._opened(name)
+        version = table.version() + 1 if table else 0
+        marks = [Transaction(self._name, mark)]
+        marks += [Transaction(FENCE, self._fence)] if self._fence is not None else []
+        try:
+            write_deltalake(
+                table or path,
+                readable(batches),
+                mode="overwrite",
+                schema_mode="overwrite",
+                configuration=None if table else self._settings,
+                commit_properties=CommitProperties(app_transactions=marks),
+            )
+        except (DeltaError, OSError):
+            # It may have been written, and only the answer was lost.
+            latest = None
+            with suppress(DeltaError, OSError):
+                latest = self._opened(name)
+            if latest is None or (latest.version(), latest.transaction_version(self._name)) != (version, mark):
+                raise
+        # As this one wrote it: somebody else may have written since.
+        table = DeltaTable(path, version=version)
+        flush(path, version)
+        return table
+
+
+def publish(
+    reader: Reader, into: Together, at: datetime, schemas: Collection[str], beside: Mapping[str, int] = _NONE
+) -> None:
+    """Write a copy's tables of these schemas as `SCHEMA/NAME`; they and those `beside` are one state."""
+    tables = {f"{table.schema}/{table.name}": table for table in reader.tables() if table.schema in schemas}
+    into.write(
+        {name: partial(reader.batches, f"select * from {table.quoted}") for name, table in tables.items()},
+        at,
+        marks={name: _mark(reader, table) for name, table in tables.items()},
+        beside=beside,
+    )
+
+
+def published(root: str, fence: int | None = None) -> Together:
+    """The tables that readers of a lake see as one state."""
+    return Together(root, PUBLISHED, fence=fence, settings=SETTINGS)
+
+
+def _mark(reader: Reader, table: TableInfo) -> int:
+    """A number that a table of other rows or columns would not have."""
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    # Hashed twice, because DuckDB's hash of several values lets the last one through.
+    ((rows, number),) = reader.query(f"select count(*), sum(hash(hash({names}))) from {table.quoted}").rows
+    told = repr((rows, number, [(column.name, column.type) for column in table.columns]))
+    return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest())
+
+
+def _written(path: str, table: "DeltaTable") -> Written:
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+    adds = pa.table(table.get_add_actions(flatten=True)).to_pydict()
+    return Written(path, table.version(), sum(adds["num_records"]), sum(adds["size_bytes"]))
