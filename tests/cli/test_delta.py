@@ -121,3 +121,63 @@ def test_what_copies_files_says_that_these_are_in_delta_tables(lake):
         refused = lake(*command)
         assert refused.returncode == 2
         assert "Delta tables" in refused.stderr
+
+
+def _versions(root):
+    """The versions that readers see, and how many files lie there that none of them needs."""
+    rows = deltalake.DeltaTable(str(root / "octo_sync_published")).to_pyarrow_table().to_pylist()
+    versions = {row["table_name"]: row["version"] for row in rows}
+    there = {name: deltalake.DeltaTable(str(root / name), version=version) for name, version in versions.items()}
+    former = [len(list((root / name).glob("*.parquet"))) - len(table.file_uris()) for name, table in there.items()]
+    return versions, sum(former)
+
+
+def _published_too(project):
+    """Where a project publishes to from now on, which it has done once."""
+    pipeline = project.directory / "pipelines/shop.toml"
+    pipeline.write_text('publish.delta = "lake"\n' + pipeline.read_text())
+    project.ok("publish")
+    return project.directory / "lake"
+
+
+def test_what_a_project_of_files_publishes_is_in_delta_tables_too(project):
+    root = _published_too(project)
+    before, _ = _versions(root)
+    with duckdb.connect(project.directory / "octo.read.duckdb", read_only=True) as db:
+        db.execute("set timezone = 'UTC'")
+        named = "select schema_name || '/' || table_name from duckdb_columns() where schema_name in ('core', 'ops', 'marts')"
+        assert before.keys() == {name for (name,) in db.execute(named).fetchall()}
+        for name, version in before.items():
+            db.register("there", deltalake.DeltaTable(str(root / name), version=version).to_pyarrow_dataset())
+            here = ", ".join(
+                f"{column}::varchar" if kind == "TIMESTAMP" else column
+                for column, kind, *_ in db.execute(f"describe {name.replace('/', '.')}").fetchall()
+            )
+            rows = f"select {here} from {name.replace('/', '.')}", "select * from there"
+            for a, b in (rows, rows[::-1]):
+                wall = "replace(columns(*)::varchar, 'T', ' ')"
+                left = f"select count(*) from (select {wall} from ({a}) except all select {wall} from ({b}))"
+                assert db.execute(left).fetchall() == [(0,)], name
+
+
+@pytest.mark.deep(20)
+def test_equal_rows_are_not_published_twice_and_an_erasure_goes_through_all_versions(project):
+    root = _published_too(project)
+    before, former = _versions(root)
+    assert former == 0
+    with duckdb.connect(project.directory / "octo.read.duckdb", read_only=True) as db:
+        ((booking,),) = db.execute(
+            "select booking_uuid from core.bookings where cancellation_reason is not null order by 1 limit 1"
+        ).fetchall()
+    project.ok("publish")
+    after, former = _versions(root)
+    assert {name for name in after if after[name] != before[name]} == {"ops/writer"}, "equal rows are not written again"
+    project.ok("privacy", "erase", "--booking", booking, "--yes")
+    erased, former = _versions(root)
+    assert former == 0, "what had it is gone, also of former versions"
+    rows = (
+        deltalake.DeltaTable(str(root / "core/bookings"), version=erased["core/bookings"])
+        .to_pyarrow_table()
+        .to_pylist()
+    )
+    assert [row["cancellation_reason"] for row in rows if row["booking_uuid"] == booking] == [None]

@@ -7,6 +7,7 @@ import signal
 import pytest
 from tests.docs.terminal import Terminal, section
 from tests.faults.serving import asked, until
+from tests.faults.workers import differing
 
 EXAMPLE = "postgresql://octo@db.example/octo"
 
@@ -21,6 +22,7 @@ def test_the_demo_moves_to_several_machines_and_stays_equal_when_a_worker_is_kil
         for name in ("WEBSITE", "CITYTRIPS", "HOTELS"):
             terminal.env[f"OCTO_SYNC_CONNECTIONS__{name}__BASE_URL"] = terminal.url()
         terminal.env["OCTO_SYNC_PUBLISH__EVERY"] = "1s"
+        terminal.env["OCTO_SYNC_PUBLISH__DELTA"] = str(tmp_path / "lake")
         terminal.env["OCTO_SYNC_WEBHOOKS__URL"] = f"http://127.0.0.1:{terminal.ports['8787']}"
 
         def typed(text):
@@ -47,6 +49,7 @@ def test_the_demo_moves_to_several_machines_and_stays_equal_when_a_worker_is_kil
         assert (code, len(json.loads(made)["changes"])) == (200, 20)
         until(lambda: status()[0] and killed not in status()[1], 6, status)
         assert asked("DELETE", terminal.host(), "/_sandbox/faults")[0] == 200
+        until(lambda: differing(postgres_database, tmp_path / "lake") == {}, 6, status)
         until(
             lambda: terminal.type("octo-sync verify --live")[0] == 0,
             6,

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from tests.faults.serving import Sandbox, go_on, stop, until
-from tests.faults.workers import Workers
+from tests.faults.workers import Workers, differing
 
 SLOW = {"fault": "latency", "seconds": 0.4}
 """So that waiting for the service is what takes the time, and a pull is long enough to be met in the middle."""
@@ -69,6 +69,16 @@ def test_three_workers_land_different_connections_at_the_same_time_and_what_one_
         counted = Counter(name for name, _ in copy.ask("select distinct run_id, connection_id from landing.coverage"))
         assert len(counted) == 3, counted
         assert sum("works beside it" in each.said() for each in (first, second, third)) == 2
+
+
+@pytest.mark.deep(20)
+def test_what_workers_publish_is_in_delta_tables_too_whoever_of_them_is_killed(tmp_path, sandbox, postgres_database):
+    lake = tmp_path / "lake"
+    copy = Workers(tmp_path / "copy", sandbox, postgres_database, lake=lake)
+    with two(copy) as (keeps, _):
+        keeps.kill()
+        copy.until_clean()
+        until(lambda: differing(copy.address, lake) == {}, 5, lambda: (differing(copy.address, lake), copy.said()))
 
 
 @pytest.mark.deep(15, everyday=["keeps"])

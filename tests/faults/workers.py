@@ -1,8 +1,10 @@
 """A project that several workers share, on PostgreSQL."""
 
 import contextlib
+import datetime as dt
 from collections import Counter
 
+import deltalake
 import psycopg
 from tests.faults.serving import TOKEN, Copy, Program, until
 
@@ -14,7 +16,7 @@ NAMES = [f"shop{number}" for number in range(6)]
 class Workers(Copy):
     """A project of several connections, journal and warehouse in one database; the workers are processes of its directory."""
 
-    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1):
+    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1, lake=""):
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self.sandbox, self.address, self.names = directory, sandbox, address, names
         self.log = directory / "serve.log"
@@ -28,7 +30,7 @@ class Workers(Copy):
             f'name = "copy"\ndestination = "{address}"\njournal = "{address}?tcp_user_timeout={still}"\n'
             '[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
             f'{connections}[sync]\nconfirm_after = ["0.5s"]\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
-            '[publish]\nevery = "0.5s"\n'
+            '[publish]\nevery = "0.5s"\n' + (f'delta = "{lake}"\n' if lake else "")
         )
         self._numbers = iter(range(100))
 
@@ -85,6 +87,32 @@ class Workers(Copy):
 
     def published(self):
         return self.number("select count(*) from marts.fct_bookings") if self.ask(THERE) else 0
+
+
+def differing(address, lake):
+    """Of each table the rows that only PostgreSQL has, and those that only readers of the Delta tables have."""
+    if not deltalake.DeltaTable.is_deltatable(f"{lake}/octo_sync_published"):
+        return "nothing is there"
+    state = deltalake.DeltaTable(f"{lake}/octo_sync_published").to_pyarrow_table().to_pylist()
+    found = {}
+    with psycopg.connect(address) as session:
+        session.execute("begin isolation level repeatable read read only")
+        named = "select table_schema || '/' || table_name from information_schema.tables where table_schema = any(%s)"
+        names = {name for (name,) in session.execute(named, [["core", "ops", "marts"]])}
+        for row in state:
+            name = row["table_name"]
+            there = deltalake.DeltaTable(f"{lake}/{name}", version=row["version"]).to_pyarrow_table()
+            columns = ", ".join(f'"{column}"' for column in there.column_names)
+            here = Counter(map(_told, session.execute(f"select {columns} from {name.replace('/', '.')}")))
+            found[name] = here, Counter(zip(*there.to_pydict().values(), strict=True))
+    assert found.keys() == names
+    assert sum(here.total() for here, _ in found.values()) > 1000
+    return {name: (here - there, there - here) for name, (here, there) in found.items() if here != there}
+
+
+def _told(row):
+    """A wall clock is a text in Delta."""
+    return tuple(v.isoformat() if isinstance(v, dt.datetime) and v.tzinfo is None else v for v in row)
 
 
 THERE = "select 1 from pg_class where relnamespace = to_regnamespace('marts') and relname = 'fct_bookings'"

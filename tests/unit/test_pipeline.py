@@ -172,6 +172,15 @@ def test_a_place_for_delta_tables_is_a_destination_with_a_working_copy_beside_th
     assert read(MINIMAL).lake is None
 
 
+@pytest.mark.parametrize(
+    ("written", "delta"),
+    [("s3://bucket/octo/", "s3://bucket/octo"), ("../lake", "{project}/../lake"), ("/srv/a", "/srv/a")],
+)
+def test_what_is_published_goes_into_delta_tables_too_at_an_address_or_a_folder(read, project, written, delta):
+    assert read(f'publish.delta = "{written}"\n' + MINIMAL).publish.delta == delta.format(project=project)
+    assert read(MINIMAL).publish.delta == ""
+
+
 def test_a_pipeline_never_shows_its_tokens(read):
     pipeline = read()
 
@@ -571,6 +580,15 @@ def test_a_private_address_has_to_be_named_itself(mistakes):
             "destination: expected an address without a password",
         ),
         ('journal = "delta+s3://bucket/octo"\n' + MINIMAL, "journal: expected a path such as"),
+        (
+            '[publish]\ndelta = "s3://bucket"\n' + MINIMAL,
+            "publish.delta: expected a folder of its own for Delta tables",
+        ),
+        ('[publish]\ndelta = "s3://u:x@bucket/octo"\n' + MINIMAL, "publish.delta: expected a folder of its own"),
+        (
+            'destination = "delta+s3://bucket/x"\npublish.delta = "lake"\n' + MINIMAL,
+            "publish.delta: the destination is in Delta tables already",
+        ),
         ('destination = "${ACME_TOKEN}.duckdb"\n' + MINIMAL, "destination: expected a path such as"),
         ('journal = "octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),
         ('[publish]\npath = "./x/../octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),

@@ -44,7 +44,7 @@ def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True, be
     from octo_sync.destinations.postgres.session import STUCK_AFTER  # noqa: PLC0415 - its driver is an extra
     from octo_sync.destinations.postgres.warehouse import PostgresWarehouse  # noqa: PLC0415 - the same
 
-    spool = pipeline.journal_path.with_name(f".{pipeline.name}.spool")
+    spool = spool_of(pipeline)
     for left in spool.glob("*/"):
         if left.name.isdigit() and not alive(int(left.name), socket.gethostname()):
             shutil.rmtree(left, ignore_errors=True)
@@ -58,6 +58,11 @@ def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True, be
         # The others wait for the landing of one that stands still.
         stuck_after=_STUCK_AFTER if beside else STUCK_AFTER,
     )
+
+
+def spool_of(pipeline: Pipeline) -> Path:
+    """Where rows are that travel to or from a server; a folder in it belongs to the process whose number it has."""
+    return pipeline.journal_path.with_name(f".{pipeline.name}.spool")
 
 
 def files(pipeline: Pipeline, *, journal: bool = True) -> Files:

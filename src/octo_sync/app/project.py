@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from octo_sync.app.lake import DeltaTables
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_run_id
 from octo_sync.app.places import duckdb_warehouse, files, is_shared, open_warehouse, published
@@ -120,6 +121,7 @@ def make_ports(
     return Ports(
         pipeline=pipeline, clock=clock, random=random, journal=journal, warehouse=warehouse, privacy=privacy,
         clients=clients, run_id=new_run_id(clock, random), fence=fence, numbers=Numbers(journal), share=share,
+        beside=DeltaTables(pipeline, clock, fence) if pipeline.publish.delta else None,
     )  # fmt: skip
 
 

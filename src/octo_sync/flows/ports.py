@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from octo_sync.destinations.base import Destination, Fence
 from octo_sync.errors import WriterFenced
@@ -104,6 +104,21 @@ def booking_days(horizon: Horizon, today: date, means: str, travel: Window | Non
     return window.clip(tomorrow) or window
 
 
+class Beside(Protocol):
+    """A second place for what readers have."""
+
+    def publish(self) -> None:
+        """Write what they have now.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+            WarehouseError: It cannot be written; who reads there sees what was there before.
+        """
+
+    def shed(self) -> None:
+        """Have the bytes go of what the last publish took from it."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Ports:
     """Everything a flow may touch."""
@@ -120,6 +135,7 @@ class Ports:
     numbers: Numbers
     share: Share | None = None
     """What this process owns of the project; None: all of it."""
+    beside: Beside | None = None
     order: Order = field(default_factory=Order)
     travel: Window | None = None
     """Travel dates a user asked for beyond the horizon."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
 from octo_sync.errors import WarehouseError
+from octo_sync.flows.ports import Ports
 from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
@@ -270,6 +271,16 @@ def keep_marts(warehouse: Destination, directory: Path) -> list[SqlFile]:
     with suppress(WarehouseError):
         warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
     return ordered
+
+
+def publish_everywhere(ports: Ports) -> Published:
+    """Publish to readers as the pipeline says, and then to the second place that it names. Blocking. Raises as both do."""
+    settings = ports.pipeline.publish
+    contacts = settings.contacts_path if settings.contacts else None
+    published = publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
+    if ports.beside is not None and published.size is not None:
+        ports.beside.publish()
+    return published
 
 
 def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: Path | None = None) -> Published:

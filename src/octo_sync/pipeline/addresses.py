@@ -15,7 +15,7 @@ _FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.jour
 """Keys that may hold an address, and what they hold else."""
 LAKE = "delta+"
 """What stands before the address of a place for Delta tables, which is then any that delta-rs knows."""
-_LAKE = re.compile(r"delta\+(file:///|(?!file:)[a-z0-9]+://[^/]+/)[^/?#].*")
+IN_LAKE = re.compile(r"delta\+(file:///|(?!file:)[a-z0-9]+://[^/]+/)[^/?#].*")
 
 
 def filled(file: PipelineFile, layers: Layers, mistakes: list[str]) -> PipelineFile:
@@ -48,7 +48,7 @@ def _address(text: str, layers: Layers, file: str) -> str:
         )
     address = _PART.sub(lambda part: _value(part, layers), text)
     if address.startswith(LAKE) and file == _FILES["destination"]:
-        if not _LAKE.fullmatch(address):
+        if not IN_LAKE.fullmatch(address):
             raise ValueError("expected a folder of its own for Delta tables, such as delta+s3://bucket/octo")
     elif address.partition("://")[0] not in {"postgresql", "postgres"} or "://" not in address:
         raise ValueError(f'expected a path such as "{file}", or a postgresql:// address')

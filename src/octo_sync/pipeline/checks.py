@@ -12,7 +12,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Secret
 from octo_sync.pipeline import hooks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.addresses import LAKE
+from octo_sync.pipeline.addresses import IN_LAKE, LAKE
 from octo_sync.pipeline.connection import CAPABILITIES
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.reconciling import ThereTable
@@ -256,6 +256,13 @@ def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
     on_a_server = "://" in file.journal
     if not on_a_server and file.journal.startswith(":"):
         mistakes.append(f'journal: found {say.found(file.journal)}; expected a file such as "octo.journal.sqlite"')
+    place = file.publish.delta
+    if place and lake(file) is not None:
+        mistakes.append(
+            "publish.delta: the destination is in Delta tables already, with what is published; leave it out"
+        )
+    elif "://" in place and ("@" in place or not IN_LAKE.fullmatch(LAKE + place)):
+        mistakes.append("publish.delta: expected a folder of its own for Delta tables, such as s3://bucket/octo")
     taken: dict[Path, str] = {}
     warehouse = destination(file, directory)
     candidates = [] if on_a_server else [("journal", directory / file.journal)]
@@ -295,6 +302,12 @@ def destination(file: PipelineFile, directory: Path) -> Path | str:
 def lake(file: PipelineFile) -> str | None:
     """Where the warehouse's Delta tables are, as delta-rs takes it; None where it has none."""
     return file.destination.removeprefix(LAKE).rstrip("/") if file.destination.startswith(LAKE) else None
+
+
+def delta(file: PipelineFile, directory: Path) -> str:
+    """Where what is published goes as Delta tables, too, as delta-rs takes it; nothing where it goes nowhere."""
+    place = file.publish.delta
+    return place.rstrip("/") if "://" in place or not place else str((directory / place).absolute())
 
 
 def read_path(file: PipelineFile, directory: Path) -> Path:

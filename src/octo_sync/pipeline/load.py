@@ -226,7 +226,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
         products={each: table.products for each, table in file.connections.items()},
         canaries={each: table.canary for each, table in file.connections.items() if table.canary.product},
-        publish=replace(file.publish, path=read_path),
+        publish=replace(file.publish, path=read_path, delta=checks.delta(files, directory)),
         dashboard_token=shown_to,
         told=told,
         reconciliations=file.reconcile,

@@ -137,6 +137,13 @@ class PublishSettings:
         Type("text"),
         Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`"),
     ] = Path()
+    delta: Annotated[
+        Text,
+        Says(
+            "A folder, or `s3://bucket/octo`: each publish as Delta tables, too.",
+            default="none",
+        ),
+    ] = ""
 
     @property
     def contacts_path(self) -> Path:

@@ -24,7 +24,7 @@ from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.find import Found, find
 from octo_sync.flows.privacy.rule import applied_rule, note_rule, rule
 from octo_sync.flows.privacy.search import forms_of, search
-from octo_sync.flows.publish import publish
+from octo_sync.flows.publish import publish_everywhere
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.journal import GONE, Erasure, Journal
 from octo_sync.pipeline import Pipeline
@@ -279,8 +279,7 @@ def _replace_copies(ports: Ports, *, rewrites_core: bool) -> str | None:
         name, is_published = "What readers have", bool(ports.warehouse.query(_ANY_MART).rows)
     if not is_published:
         return None
-    contacts = settings.contacts_path if settings.contacts else None
-    published = publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
+    published = publish_everywhere(ports)
     if published.size is None:
         names = ", ".join(failed.check.name for failed in published.failed)
         return (
@@ -289,14 +288,16 @@ def _replace_copies(ports: Ports, *, rewrites_core: bool) -> str | None:
         )
     if rewrites_core:
         ports.warehouse.shed_published()
+        if ports.beside is not None:
+            ports.beside.shed()
     return None
 
 
 def _is_proven(pipeline: Pipeline, path: Path) -> bool:
     """Whether it is of the project's own databases: their rows are gone, and their files made anew or copies of what was."""
     own = (pipeline.destination, pipeline.private_path, pipeline.publish.path, pipeline.publish.contacts_path)
-    lake = (pipeline.lake or "").removeprefix("file://")
-    folders = {Path(lake), Path(f"{lake}.private")} if lake.startswith("/") else set()
+    lakes = [(pipeline.lake or ""), f"{pipeline.lake}.private", pipeline.publish.delta]
+    folders = {Path(bare) for lake in lakes if (bare := lake.removeprefix("file://")).startswith("/")}
     return path in own or not folders.isdisjoint(path.absolute().parents)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from octo_sync.flows.periods import mirror_closings
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.publish import Published, publish
+from octo_sync.flows.publish import Published, publish_everywhere
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.model import SubjectKind
 
@@ -16,9 +16,7 @@ def mirror_and_publish(ports: Ports) -> Published:
         JournalError, WarehouseError: One could not be read or written; the old read copy stays.
     """
     mirror(ports)
-    settings = ports.pipeline.publish
-    contacts = settings.contacts_path if settings.contacts else None
-    return publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
+    return publish_everywhere(ports)
 
 
 def mirror(ports: Ports) -> None:
