@@ -79,7 +79,7 @@ def test_files_of_former_versions_go_when_no_reader_is_at_them_any_more(tmp_path
         delta.write({"a": _table(n=[n])}, str(root), AT)
     assert len(list(root.glob("a/*.parquet"))) == 2
     monkeypatch.setattr(together, "KEPT_HOURS", 0)
-    delta.write({"a": _table(n=[3])}, str(root), AT)
+    delta.write({"a": _table(n=[3])}, str(root), AT + dt.timedelta(days=1))
     assert len(list(root.glob("a/*.parquet"))) == 1
 
 

@@ -61,6 +61,15 @@ def test_a_writer_that_was_replaced_after_it_looked_writes_rows_that_never_count
     assert seen(root) == {"core/a": [2], "core/b": [2]}, "rows that count stay, also where newer ones do not"
 
 
+def test_who_looked_when_nothing_was_there_does_not_overwrite_what_came_since(tmp_path):
+    root = str(tmp_path / "lake")
+    late = published(root, OLDER)
+    write(published(root, NEWER), 2)
+    with pytest.raises(WarehouseError, match="cannot be written"):
+        write(late, 9, 1)
+    assert seen(root) == {"core/a": [2], "core/b": [2]}
+
+
 def test_a_version_that_an_older_writer_wrote_in_between_is_not_taken_for_ones_own(root, monkeypatch):
     """It goes on at the moment at which the newer one has written a table, and not yet the table of versions."""
     real, late = deltalake.write_deltalake, Together(root, "octo_sync_published", fence=OLDER)

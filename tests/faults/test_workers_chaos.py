@@ -2,7 +2,8 @@
 the copy is equal to the service.
 
 Two workers are killed, one stands still until its connections are taken from it and then goes on, a receiver is killed, the
-server is killed and started again, and a tenth of the service's answers are errors.
+server is killed and started again, and a tenth of the service's answers are errors. With Delta tables the one that stands still
+is who publishes, and an object store refuses a fifth of what is written to it, half of that after it was done.
 """
 
 import contextlib
@@ -12,8 +13,9 @@ import threading
 import time
 
 import pytest
+from tests.faults.objects import BUCKET, Objects
 from tests.faults.serving import SLACK, TOKEN, Pourer, Program, Sandbox, free_port, go_on, notifications, stop, until
-from tests.faults.workers import Workers
+from tests.faults.workers import Workers, differing
 
 CONNECTIONS, STEPS, AT_ONCE, DELIVERIES = 16, 20, 10, 1500
 KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
@@ -71,8 +73,10 @@ def _carry(source, target):
 class Fleet(Workers):
     """The same with webhooks, which come by way of the balancer."""
 
-    def __init__(self, directory, sandbox, address):
-        super().__init__(directory, sandbox, address, names=[f"shop{n}" for n in range(CONNECTIONS)], concurrency=2)
+    def __init__(self, directory, sandbox, address, lake):
+        names = [f"shop{n}" for n in range(CONNECTIONS)]
+        super().__init__(directory, sandbox, address, names=names, concurrency=2, lake=lake)
+        self.lake = lake
         self.port = free_port()
         file = directory / "pipeline.toml"
         file.write_text(
@@ -85,27 +89,67 @@ class Fleet(Workers):
         bind = {"OCTO_SYNC_WEBHOOKS__BIND": f"127.0.0.1:{port}"}
         return Program("serve", "-p", "pipeline.toml", "--only", "receiver", cwd=self.directory, log=log, env=bind)
 
+    def change(self, seed):
+        asked = {"changes": AT_ONCE, "seed": seed, "kinds": KINDS, "token": TOKEN}
+        assert len(self.sandbox.control("POST", "/traffic", asked)["changes"]) == AT_ONCE
+
+    def working(self):
+        """The processes that own a connection, and the one that publishes."""
+        return {*self.owners().values(), *(pid for (pid,) in self.ask("select pid from leases where name = 'writer'"))}
+
+    def to_stand_still(self, workers, chance):
+        """One of the workers, which is none any more; where there are Delta tables the one that writes them."""
+        keeper = self.ask("select pid from leases where name = 'writer'")
+        publishing = [number for number, one in enumerate(workers) if self.lake and [(one.pid,)] == keeper]
+        return workers.pop(*publishing or [chance.randrange(len(workers))])
+
+    def differing(self):
+        """What has landed and is not published, or is not the same in the Delta tables."""
+        left = self.lake and self.ask("select distinct name from landing.changed where name like 'core.%%'")
+        return left or (self.lake and differing(self.address, self.lake)) or {}
+
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(60)) for seed in range(20)])
 def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, postgres_server, postgres_database):
+    with shaken(seed, tmp_path, postgres_server, postgres_database):
+        pass
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(120)) for seed in range(10)])
+def test_delta_tables_in_an_object_store_that_fails_end_equal(
+    seed, tmp_path, postgres_server, postgres_database, monkeypatch
+):
+    with Objects(seed) as objects:
+        for name, value in objects.environment.items():
+            monkeypatch.setenv(name, value)
+        objects.share = 0.2
+        with shaken(seed, tmp_path, postgres_server, postgres_database, f"s3://{BUCKET}/octo"):
+            objects.share = 0.0
+        assert min(objects.refused["before"], objects.refused["after"]) > 5
+
+
+@contextlib.contextmanager
+def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
+    """All of it fails before the block, and nothing has when it has ended."""
     chance = random.Random(f"fleet/{seed}")
     events = ["kill", "kill", "still", "receiver", "server"]
     moments = dict(
         zip(sorted(chance.sample(range(2, STEPS), len(events))), chance.sample(events, len(events)), strict=True)
     )
     with contextlib.ExitStack() as stack:
-        more = ["--frozen", "--seed", seed]
-        sandbox = stack.enter_context(Sandbox(tmp_path / "s", bookings=60, products=2, days=30, more=more))
-        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database)
+        sandbox = stack.enter_context(
+            Sandbox(tmp_path / "s", bookings=60, products=2, days=30, more=["--frozen", "--seed", seed])
+        )
+        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake)
         ports = [free_port() for _ in range(3)]
-        balancer = stack.enter_context(contextlib.closing(Balancer(fleet.port, ports)))
-        balancer.start()
+        stack.enter_context(contextlib.closing(Balancer(fleet.port, ports))).start()
         receivers = [stack.enter_context(fleet.receiver(port)) for port in ports]
         for port in ports:
             until(lambda port=port: fleet.is_ready(port), 30, fleet.said)
         workers = [stack.enter_context(fleet.worker()) for _ in range(4)]
         until(lambda: len(set(fleet.owners().values())) > 1, 30, fleet.said)
         fleet.until_clean()
+        until(lambda: fleet.differing() == {}, 30, fleet.said)
         secret = fleet.secret()
         sandbox.faults(*FAULTS)
         bodies = notifications(sandbox.state())
@@ -114,29 +158,30 @@ def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, po
             pourer.start()
         stood = None
         for step in range(STEPS):
-            asked = {"changes": AT_ONCE, "seed": f"fleet/{seed}/{step}", "kinds": KINDS, "token": TOKEN}
-            assert len(sandbox.control("POST", "/traffic", asked)["changes"]) == AT_ONCE
+            fleet.change(f"fleet/{seed}/{step}")
             match moments.get(step):
                 case "kill":
                     workers.pop(chance.randrange(len(workers))).kill()
                 case "still":
-                    stood = workers.pop(chance.randrange(len(workers)))
+                    stood = fleet.to_stand_still(workers, chance)
                     stop(stood.pid)
                 case "receiver":
                     receivers.pop(chance.randrange(len(receivers))).kill()
                 case "server":
                     postgres_server.stop(immediately=True)
                     postgres_server.start()
-            time.sleep(0.3)
-        until(lambda: stood.pid not in fleet.owners().values(), 60, fleet.said)
+            time.sleep(1.0 if lake else 0.3)  # a publication takes longer than a landing
+        until(lambda: stood.pid not in fleet.working(), 60, fleet.said)
         go_on(stood.pid)
         until(lambda: sum(len(p.acknowledged) for p in pourers) >= DELIVERIES, 60, "deliveries")
         acknowledged = {body for pourer in pourers for body in pourer.end()}
         sandbox.faults()
+        yield
         until(lambda: sandbox.deliveries()["idle"], 60, "deliveries of the service")
         fleet.until_clean()
         assert fleet.kept(acknowledged) == dict.fromkeys(acknowledged, 1)
         assert min(fleet.kept(sandbox.acknowledged()).values(), default=0) > 0
+        until(lambda: fleet.differing() == {}, 30, lambda: (fleet.differing(), fleet.said()))
         for process in (*workers, stood, *receivers):
             assert process.code is None, process.said()[-2000:]
         assert fleet.runs()["killed"] >= 1

@@ -6,6 +6,7 @@ from collections import Counter
 
 import deltalake
 import psycopg
+from deltalake.exceptions import TableNotFoundError
 from tests.faults.serving import TOKEN, Copy, Program, until
 
 from octo_sync.tables import all_tables
@@ -91,9 +92,10 @@ class Workers(Copy):
 
 def differing(address, lake):
     """Of each table the rows that only PostgreSQL has, and those that only readers of the Delta tables have."""
-    if not deltalake.DeltaTable.is_deltatable(f"{lake}/octo_sync_published"):
+    try:
+        state = deltalake.DeltaTable(f"{lake}/octo_sync_published").to_pyarrow_table().to_pylist()
+    except TableNotFoundError:
         return "nothing is there"
-    state = deltalake.DeltaTable(f"{lake}/octo_sync_published").to_pyarrow_table().to_pylist()
     found = {}
     with psycopg.connect(address) as session:
         session.execute("begin isolation level repeatable read read only")

@@ -68,11 +68,13 @@ class Lake:
     def look(self) -> Landed | None:
         """What has landed by now, whoever landed it; None where nothing ever has. It counts from here on."""
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415 - the same
 
         with translated(self.root):
-            if not DeltaTable.is_deltatable(self._paths[STATE]):
+            try:
+                state = self._opened[STATE] = DeltaTable(self._paths[STATE])
+            except TableNotFoundError:
                 return None
-            state = self._opened[STATE] = DeltaTable(self._paths[STATE])
             self.landed = _landed(state)
         self._reached = {**self.landed.versions, STATE: self.landed.number}
         return self.landed

@@ -15,7 +15,7 @@ from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-_STEP = re.compile(r"\x1b\[\d*m|↳")
+_STEP = re.compile(r"\x1b\[\d*m|↳|Kernel error -> ")
 KEPT_HOURS = 7 * 24
 """Files of former versions are kept so long, for readers that are still at them."""
 

@@ -77,55 +77,46 @@ class Together:
         """Write each table whole to `root/NAME`, and last which versions belong together; what was written.
 
         One stays as it is where its mark, a number that other rows would not have, is that of its last writing. `beside` are
-        versions of other tables that belong to them. Former files go after `KEPT_HOURS`.
+        versions of other tables that belong to them. With the first writing of a day former files go, after `KEPT_HOURS`.
         """
         import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
-        number = int(at.timestamp() * 1_000_000)
-        kept = {name for name in tables.keys() & marks.keys() if self._mark_of(name) == marks[name]}
-        written = {
-            name: self._put(name, batches(), marks.get(name, number))
+        number, before = int(at.timestamp() * 1_000_000), self._there
+        kept = {name for name in tables.keys() & marks.keys() if before.get(name, {}).get("mark") == marks[name]}
+        done = {
+            name: _written(f"{self._root}/{name}", self._put(name, batches(), marks.get(name, number)))
             for name, batches in tables.items()
             if name not in kept
         }
-        done = {name: _written(f"{self._root}/{name}", table) for name, table in written.items()}
-        rows: list[tuple[str, int, int | None, int | None]]
-        rows = [(name, one.version, one.rows, marks.get(name)) for name, one in done.items()]
-        rows += [(name, self._there[name]["version"], self._there[name]["rows"], marks[name]) for name in sorted(kept)]
-        rows += [(name, version, None, None) for name, version in beside.items()]
-        names, versions, counts, known = zip(*rows, strict=True) if rows else ((), (), (), ())
-        belongs = {
-            "table_name": pa.array(names, pa.string()),
-            "version": pa.array(versions, pa.int64()),
-            "rows": pa.array(counts, pa.int64()),
-            "exported_at_utc": pa.array([at for _ in rows], pa.timestamp("us", "UTC")),
-            "mark": pa.array(known, pa.int64()),
-        }
-        for table in (*written.values(), self._put(self._name, pa.table(belongs).to_reader(), number)):
-            table.vacuum(retention_hours=KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
+        told = {name: {"version": one.version, "rows": one.rows, "mark": marks.get(name)} for name, one in done.items()}
+        told |= {name: {key: before[name][key] for key in ("version", "rows", "mark")} for name in sorted(kept)}
+        told |= {name: {"version": version} for name, version in beside.items()}
+        types = [("table_name", pa.string()), ("version", pa.int64()), ("rows", pa.int64())]
+        types += [("exported_at_utc", pa.timestamp("us", "UTC")), ("mark", pa.int64())]
+        self._there = {name: {"table_name": name, "exported_at_utc": at, **row} for name, row in told.items()}
+        rows = pa.Table.from_pylist(list(self._there.values()), pa.schema(types))
+        self._state = self._put(self._name, rows.to_reader(), number)
+        if {row["exported_at_utc"].date() for row in before.values()} != {at.date()}:
+            self.vacuum(hours=KEPT_HOURS)
         return list(done.values())
 
-    def vacuum(self, folder: str = "") -> None:
-        """Have all former files go of the tables in a folder, also those of no version."""
-        for name, row in self._there.items():
-            if name.startswith(folder) and (table := self._opened(name)):
-                table.vacuum(
-                    retention_hours=0,
-                    dry_run=False,
-                    enforce_retention_duration=False,
-                    full=True,
-                    # A newer one may be of a writer that was refused.
-                    keep_versions=[row["version"]],
-                )
+    def vacuum(self, folder: str = "", *, hours: int = 0) -> None:
+        """Have files go that no version has needed for so many hours, of the tables in a folder; also those of no version."""
+        versions = {name: row["version"] for name, row in self._there.items() if name.startswith(folder)}
+        for name, version in (versions | {self._name: self._state.version() if self._state else 0}).items():
+            if (table := self._opened(name)) is not None:
+                # What counts stays: a newer version may be of a writer that was refused.
+                table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True, keep_versions=[version])
 
     def _opened(self, name: str) -> "DeltaTable | None":
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415 - the same
 
-        path = f"{self._root}/{name}"
-        return DeltaTable(path) if DeltaTable.is_deltatable(path) else None
-
-    def _mark_of(self, name: str) -> int | None:
-        return self._there.get(name, {}).get("mark")
+        try:
+            # `is_deltatable` would hold all other threads up until the store answers.
+            return DeltaTable(f"{self._root}/{name}")
+        except TableNotFoundError:
+            return None
 
     def _put(self, name: str, batches: "pa.RecordBatchReader", mark: int) -> "DeltaTable":
         """Write the version after the one that is there; nobody else's comes in between."""
@@ -141,8 +132,8 @@ class Together:
             write_deltalake(
                 table or path,
                 readable(batches),
-                mode="overwrite",
-                schema_mode="overwrite",
+                mode="overwrite" if table else "error",
+                schema_mode="overwrite" if table else None,
                 configuration=None if table else self._settings,
                 commit_properties=CommitProperties(app_transactions=marks),
             )
