@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import deltalake
@@ -27,6 +28,7 @@ from tests.destinations.contract import (
 )
 
 from octo_sync.destinations.delta import lake
+from octo_sync.destinations.delta.partitions import partition_of
 from octo_sync.destinations.delta.warehouse import DeltaWarehouse
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.destinations.landing.steps import LandingWork
@@ -147,6 +149,31 @@ def test_only_partitions_of_which_a_row_changed_are_written(warehouse):
         kept, fresh = before[name] & after[name], after[name] - before[name]
         assert ["partition_month=2026-01" in file for file in kept] == [True], name
         assert ["partition_month=2026-12" in file for file in fresh] == [True], name
+
+
+def of(connection, seq):
+    """Bookings of a connection of this name."""
+    answer = december([booking(seq)], seq)
+    lines = tuple(
+        line.replace(b'"connection_id": "main"', f'"connection_id": "{connection}"'.encode()) for line in answer.lines
+    )
+    assert lines != answer.lines
+    return landing(
+        dataclasses.replace(answer, subject=dataclasses.replace(answer.subject, connection=connection), lines=lines)
+    )
+
+
+def test_a_landing_looks_at_its_connections_alone_and_leaves_those_that_share_their_files(warehouse, monkeypatch):
+    other = next(name for n in range(999) if partition_of((name := f"shop{n}", None)) == partition_of(("main", None)))
+    warehouse.land(first())
+    asked, real = [], warehouse._run
+    monkeypatch.setattr(warehouse, "_run", lambda sql, *more: asked.append(sql) or real(sql, *more))
+    warehouse.land(of(other, 20))
+    looks = [sql for sql in asked if "hash(hash(" in sql and " core.bookings " in sql.replace("warehouse.", "")]
+    assert looks
+    assert all(f"'{other}'" in sql and "'main'" not in sql for sql in looks)
+    there = deltalake.DeltaTable(f"{warehouse._lake.root}/core/bookings").to_pyarrow_table().to_pylist()
+    assert Counter(row["connection_id"] for row in there) == {"main": 3, other: 1}
 
 
 def test_every_reader_can_read_every_table_and_finds_what_has_landed(warehouse):

@@ -51,12 +51,16 @@ def _part(table: Table) -> tuple[str, str]:
     return connection, f"date_trunc('month', {day})::date" if day else "null::date"
 
 
-def digests(table: Table) -> str:
-    """A select of connection, month, rows and digest of each part of a table."""
+def digests(table: Table, connections: Collection[str] = ()) -> str:
+    """A select of connection, month, rows and digest of each part of a table; of some connections, or of all."""
     # Hashed twice, because DuckDB's hash of several values lets the last one through.
     columns = ", ".join(c.name for c in table.all_columns if c.name not in _TOLD)
     connection, month = _part(table)
-    return f"select {connection}, {month}, count(*), sum(hash(hash({columns}))) from {placed(table)} group by all"
+    chosen = f"connection_id in ({', '.join(map(quoted, sorted({'', *connections})))}) or connection_id is null"
+    where = f" where {chosen}" if connections and any(c.name == "connection_id" for c in table.all_columns) else ""
+    return (
+        f"select {connection}, {month}, count(*), sum(hash(hash({columns}))) from {placed(table)}{where} group by all"
+    )
 
 
 def changed(before: Digests, now: Digests) -> set[Partition]:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 T = TypeVar("T")
+_Touched = tuple[Collection[str], Collection[str]]
+"""The nouns and the connections of a landing: it changes rows of no others."""
 
 _OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
 """What a working copy says about itself."""
@@ -108,13 +110,18 @@ class DeltaWarehouse(DuckDBWarehouse):
         schema, _ = readable_schema(self._db.sql(rows_of(table, (), ())).to_arrow_table().schema)
         return pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in schema])
 
-    def _looked(self, nouns: Collection[str] = ()) -> dict[str, Digests]:
-        """What the copy's parts are by now; with `nouns` of those tables that a landing of these can have changed."""
-        return {
-            name: {(c, month): (rows, number) for c, month, rows, number in self._run(digests(table))}
-            for name, table in self._lake.tables.items()
-            if not nouns or _WIDE in nouns or _noun_of(table, self._lake.tables) in {*nouns, ""}
-        }
+    def _looked(self, touched: _Touched | None = None) -> dict[str, Digests]:
+        """What the copy's parts are by now, of those tables and connections that were touched; None: of all."""
+        nouns, connections = touched or ((), ())
+        looked: dict[str, Digests] = {}
+        for name, table in self._lake.tables.items():
+            if not nouns or _WIDE in nouns or _noun_of(table, self._lake.tables) in {*nouns, ""}:
+                found = {
+                    (c, month): (rows, number) for c, month, rows, number in self._run(digests(table, connections))
+                }
+                others = self._digests.get(name, {}) if connections else {}
+                looked[name] = {p: told for p, told in others.items() if p[0] not in {"", *connections}} | found
+        return looked
 
     def _token(self) -> int:
         ((fence,),) = self._run("select coalesce(max(fence), 0) from ops.writer")
@@ -123,22 +130,22 @@ class DeltaWarehouse(DuckDBWarehouse):
     # -- writing ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _stored(self, nouns: Collection[str] = ()) -> Iterator[None]:
-        """What the block changes in the copy, no more than a landing of these nouns can, is in the lake when it has ended."""
+    def _stored(self, touched: _Touched | None = None) -> Iterator[None]:
+        """What the block changes in the copy, of no more than it may touch, is in the lake when it has ended."""
         with self._lock, translated(self.path):
             self._lake.check(self._token())
             is_as_landed = self._note.is_there
             self._note.forget()
             yield
-            self._store(nouns if is_as_landed else ())
+            self._store(touched if is_as_landed else None)
 
-    def _store(self, nouns: Collection[str] = ()) -> None:
+    def _store(self, touched: _Touched | None = None) -> None:
         """Write each partition that is another one than in the lake: rows before what says that they are proven.
 
         What an earlier landing could not write is written now: the copy never goes back, so an answer may count on it.
         """
         self._mend()
-        now, fence = self._looked(nouns), self._token()
+        now, fence = self._looked(touched), self._token()
         for name in sorted(now, key=lambda name: (not self._lake.tables[name].private, name == _PROOF, name)):
             is_new = name not in self._digests
             partitions = changed(self._digests.get(name, {}), now[name])
@@ -165,7 +172,7 @@ class DeltaWarehouse(DuckDBWarehouse):
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
-        with self._stored({a.noun for a in landing.answered}):
+        with self._stored(({a.noun for a in landing.answered}, {a.subject.connection for a in landing.answered})):
             return super().land(landing)
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
