@@ -96,7 +96,7 @@ class Together:
         self._there = {name: {"table_name": name, "exported_at_utc": at, **row} for name, row in told.items()}
         rows = pa.Table.from_pylist(list(self._there.values()), pa.schema(types))
         self._state = self._put(self._name, rows.to_reader(), number)
-        if {row["exported_at_utc"].date() for row in before.values()} != {at.date()}:
+        if before and {row["exported_at_utc"].date() for row in before.values()} != {at.date()}:
             self.vacuum(hours=KEPT_HOURS)
         return list(done.values())
 
