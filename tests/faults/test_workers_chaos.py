@@ -3,7 +3,8 @@ the copy is equal to the service.
 
 Two workers are killed, one stands still until its connections are taken from it and then goes on, a receiver is killed, the
 server is killed and started again, and a tenth of the service's answers are errors. With Delta tables the one that stands still
-is who publishes, and an object store refuses a fifth of what is written to it, half of that after it was done.
+is who publishes, in the middle of it, and goes on when another has published all there is; an object store refuses a fifth of
+what is written to it, half of that after it was done.
 """
 
 import contextlib
@@ -98,15 +99,40 @@ class Fleet(Workers):
         return {*self.owners().values(), *(pid for (pid,) in self.ask("select pid from leases where name = 'writer'"))}
 
     def to_stand_still(self, workers, chance):
-        """One of the workers, which is none any more; where there are Delta tables the one that writes them."""
+        """One of the workers, which is none any more; where there are Delta tables the one that writes them just now."""
+        if not self.lake:
+            return workers.pop(chance.randrange(len(workers)))
+        copies = [self.directory / f".copy.spool/{one.pid}/lake/octo.read.duckdb" for one in workers]
+        until(lambda: any(copy.exists() for copy in copies) or not self.owed(), 30, self.said)
         keeper = self.ask("select pid from leases where name = 'writer'")
-        publishing = [number for number, one in enumerate(workers) if self.lake and [(one.pid,)] == keeper]
-        return workers.pop(*publishing or [chance.randrange(len(workers))])
+        publishing = [n for n, one in enumerate(workers) if copies[n].exists() or [(one.pid,)] == keeper]
+        return workers.pop(*publishing[:1] or [0])
+
+    def until_shown(self):
+        """What has landed is published, and in the Delta tables too where there are any."""
+        until(lambda: self.differing() == {}, 30, lambda: (self.differing(), self.said()))
+
+    def goes_on(self, stood):
+        """It finds others at its work, and itself with a new run of its own."""
+        until(lambda: stood.pid not in self.working(), 60, self.said)
+        before = stood.said()
+        go_on(stood.pid)
+        until(lambda: "works on this project" in stood.said().removeprefix(before), 60, self.said)
 
     def differing(self):
         """What has landed and is not published, or is not the same in the Delta tables."""
         left = self.lake and self.ask("select distinct name from landing.changed where name like 'core.%%'")
         return left or (self.lake and differing(self.address, self.lake)) or {}
+
+    def ends(self, workers, receivers):
+        """Who was not killed has lived until now, and the copy is equal to the service."""
+        for process in (*workers, *receivers):
+            assert process.code is None, process.said()[-2000:]
+        assert self.runs()["killed"] >= 1
+        for process in workers:
+            assert process.terminate()[0] == 143
+        code, said = self.run("verify", "--live")
+        assert code == 0, f"{said}\n{self.said()}"
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(60)) for seed in range(20)])
@@ -149,7 +175,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
         workers = [stack.enter_context(fleet.worker()) for _ in range(4)]
         until(lambda: len(set(fleet.owners().values())) > 1, 30, fleet.said)
         fleet.until_clean()
-        until(lambda: fleet.differing() == {}, 30, fleet.said)
+        fleet.until_shown()
         secret = fleet.secret()
         sandbox.faults(*FAULTS)
         bodies = notifications(sandbox.state())
@@ -171,8 +197,8 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
                     postgres_server.stop(immediately=True)
                     postgres_server.start()
             time.sleep(1.0 if lake else 0.3)  # a publication takes longer than a landing
-        until(lambda: stood.pid not in fleet.working(), 60, fleet.said)
-        go_on(stood.pid)
+        if not lake:
+            fleet.goes_on(stood)
         until(lambda: sum(len(p.acknowledged) for p in pourers) >= DELIVERIES, 60, "deliveries")
         acknowledged = {body for pourer in pourers for body in pourer.end()}
         sandbox.faults()
@@ -181,11 +207,8 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
         fleet.until_clean()
         assert fleet.kept(acknowledged) == dict.fromkeys(acknowledged, 1)
         assert min(fleet.kept(sandbox.acknowledged()).values(), default=0) > 0
-        until(lambda: fleet.differing() == {}, 30, lambda: (fleet.differing(), fleet.said()))
-        for process in (*workers, stood, *receivers):
-            assert process.code is None, process.said()[-2000:]
-        assert fleet.runs()["killed"] >= 1
-        for process in (*workers, stood):
-            assert process.terminate()[0] == 143
-        code, said = fleet.run("verify", "--live")
-        assert code == 0, f"{said}\n{fleet.said()}"
+        if lake:
+            fleet.until_shown()
+            fleet.goes_on(stood)
+        fleet.until_shown()
+        fleet.ends([*workers, stood], receivers)
