@@ -102,11 +102,14 @@ class Fleet(Workers):
         """One of the workers, which is none any more; where there are Delta tables the one that writes them just now."""
         if not self.lake:
             return workers.pop(chance.randrange(len(workers)))
-        copies = [self.directory / f".copy.spool/{one.pid}/lake/octo.read.duckdb" for one in workers]
-        until(lambda: any(copy.exists() for copy in copies) or not self.owed(), 30, self.said)
+        until(lambda: any(map(self.publishes, workers)) or not self.owed(), 30, self.said)
         keeper = self.ask("select pid from leases where name = 'writer'")
-        publishing = [n for n, one in enumerate(workers) if copies[n].exists() or [(one.pid,)] == keeper]
+        publishing = [n for n, one in enumerate(workers) if self.publishes(one) or [(one.pid,)] == keeper]
         return workers.pop(*publishing[:1] or [0])
+
+    def publishes(self, worker):
+        """Whether it has read what it writes into the Delta tables, and is not at the end."""
+        return (self.directory / f".copy.spool/{worker.pid}/lake/octo.read.duckdb").exists()
 
     def until_shown(self):
         """What has landed is published, and in the Delta tables too where there are any."""
@@ -118,6 +121,7 @@ class Fleet(Workers):
         before = stood.said()
         go_on(stood.pid)
         until(lambda: "works on this project" in stood.said().removeprefix(before), 60, self.said)
+        until(lambda: not self.publishes(stood), 60, self.said)
 
     def differing(self):
         """What has landed and is not published, or is not the same in the Delta tables."""
