@@ -102,10 +102,8 @@ class Fleet(Workers):
         """One of the workers, which is none any more; where there are Delta tables the one that writes them just now."""
         if not self.lake:
             return workers.pop(chance.randrange(len(workers)))
-        until(lambda: any(map(self.publishes, workers)) or not self.owed(), 30, self.said)
-        keeper = self.ask("select pid from leases where name = 'writer'")
-        publishing = [n for n, one in enumerate(workers) if self.publishes(one) or [(one.pid,)] == keeper]
-        return workers.pop(*publishing[:1] or [0])
+        found = until(lambda: [n for n, one in enumerate(workers) if self.publishes(one)], 30, self.said)
+        return workers.pop(found[0])
 
     def publishes(self, worker):
         """Whether it has read what it writes into the Delta tables, and is not at the end."""
