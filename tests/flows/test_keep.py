@@ -61,7 +61,7 @@ async def test_a_pull_is_not_over_before_the_departures_of_its_products_are_mark
     async with keeping(project) as keeper:
         monkeypatch.setattr(landing, "land", slow)
         monkeypatch.setattr(horizon, "subjects", lambda *_, **__: [Subject("main", SubjectKind.PRODUCTS)])
-        await asyncio.to_thread(keeper.pull, "products")
+        await asyncio.to_thread(keeper.pull, "full")
         keeper.wake.set()
         try:
             assert await asyncio.to_thread(landed.wait, 120)
@@ -93,7 +93,7 @@ async def test_a_pull_counts_the_landing_that_the_journal_already_knows_of(proje
         monkeypatch.setattr(landing, "land", slow)
         monkeypatch.setattr(Pulls, "over", found)
         monkeypatch.setattr(horizon, "subjects", lambda *_, **__: [Subject("main", SubjectKind.SUPPLIER)])
-        await asyncio.to_thread(keeper.pull, "products")
+        await asyncio.to_thread(keeper.pull, "full")
         keeper.wake.set()
         try:
             assert await asyncio.to_thread(landed.wait, 120)
@@ -110,7 +110,7 @@ async def test_a_pull_beside_which_a_record_lies_in_quarantine_is_partial_as_a_s
         keeper.ports.journal.quarantine.add_record(
             "main", "booking", "unread", "$.pricing", "No number.", "{}", "before"
         )
-        await asyncio.to_thread(keeper.pull, "products")
+        await asyncio.to_thread(keeper.pull, "availability")
         await settled(keeper)
         assert keeper.ports.journal.runs.last(1)[0].status == "partial"
     assert (await project.sync()).status == "partial"
@@ -562,7 +562,7 @@ async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_pat
 
     async with keeping(project, published=lambda: compared.append(shown(project))) as keeper:
         assert await after("full") == 1
-        assert await after("products", "availability", "near") == 0
+        assert await after("availability", "near") == 0
         assert await after("full", fault={"fault": "status_5xx"}, ends="failed") == 0, "the service was down"
         broken = {"fault": "malformed", "match": {"path": "/bookings$"}}
         assert await after("bookings", fault=broken) == 0, "a month is owed"

@@ -222,7 +222,7 @@ async def test_departures_that_came_before_their_product_are_read_again_with_its
     else:
         async with keeping(copy) as keeper:
             await until(lambda: all(clean(keeper.ports, month) for month in months))
-            keeper.pull("products")
+            keeper.pull("full")
             keeper.wake.set()
             await until(lambda: copy_is_idle(keeper))
     zones = "select distinct time_zone from core.availability where product_id = $1 and local_date < '2026-12-01'"

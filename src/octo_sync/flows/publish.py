@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
 from octo_sync.errors import WarehouseError
-from octo_sync.flows.ports import Ports
 from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables
+
+if TYPE_CHECKING:
+    from octo_sync.flows.ports import Ports
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _READ = re.compile(r"\bmarts\.(\w+)")
@@ -273,7 +275,7 @@ def keep_marts(warehouse: Destination, directory: Path) -> list[SqlFile]:
     return ordered
 
 
-def publish_everywhere(ports: Ports) -> Published:
+def publish_everywhere(ports: "Ports") -> Published:
     """Publish to readers as the pipeline says, and then to the second place that it names. Blocking. Raises as both do."""
     settings = ports.pipeline.publish
     contacts = settings.contacts_path if settings.contacts else None

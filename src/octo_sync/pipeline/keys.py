@@ -139,6 +139,7 @@ REMOVED: Mapping[tuple[str, ...], str] = {
     (*_CONNECTION, "trailing_slash"): "is no longer a key; paths are asked for as OCTO writes them",
     (*_CONNECTION, "token", "template"): "is no longer a key; let the variable or the file hold all that is sent",
     ("dashboard", "enabled"): "is no longer a key; `serve --only receiver --only worker` shows no dashboard",
+    ("schedule", "products"): "is no longer a key; schedule.full fetches products too",
     ("schedule", "publish"): "is no longer a key; publish.every decides, and `octo-sync publish` makes a copy at once",
     ("dashboard", "token", "template"): "is no longer a key; let the variable or the file hold all that is asked for",
     **{(*_RECONCILE, "there", name): "is there.file now" for name in ("csv", "xlsx", "parquet")},

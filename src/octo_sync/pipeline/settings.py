@@ -158,7 +158,6 @@ class Schedule:
 
     time_zone: Annotated[Zone, Says("Time zone of the expressions.")] = "UTC"
     full: Annotated[Cron, Says("Everything in the horizon.", default="never")] = ""
-    products: Annotated[Cron, Says("Supplier and products.", default="never")] = ""
     availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
     bookings: Annotated[Cron, Says("Bookings in the horizon.", default="never")] = ""
     near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""

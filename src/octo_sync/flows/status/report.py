@@ -29,7 +29,7 @@ PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, 
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
 UNLISTED = ("open_dated", "unlisted")
 """Bookings that no list by day of travel speaks for, as `marts.sync_freshness` calls them."""
-SCHEDULED = ("full", "near", "products", "availability", "bookings")
+SCHEDULED = ("full", "near", "availability", "bookings")
 """What `[schedule]` may name, in the order in which it is shown."""
 
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]

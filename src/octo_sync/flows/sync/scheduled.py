@@ -12,7 +12,7 @@ from octo_sync.model import Source, SubjectKind
 
 log = logging.getLogger("octo_sync")
 
-PARTS = ("full", "near", "products", "availability", "bookings")
+PARTS = ("full", "near", "availability", "bookings")
 """What a schedule may ask for."""
 _ALL_BOOKINGS = ("full", "bookings")
 """After which of them all bookings that the pipeline keeps were asked for."""
