@@ -80,7 +80,6 @@ class DuckDBWarehouse(SharedWarehouse):
         nouns: Mapping[str, Noun],
         now: datetime,
         memory: str = "192MB",
-        threads: int = 2,
     ) -> None:
         self.path, self.private_path, self.name = path, private_path, path.name
         self._tables, self._nouns = tuple(tables), nouns
@@ -91,7 +90,6 @@ class DuckDBWarehouse(SharedWarehouse):
         self._filled: set[str] = set()
         self._half_landed = True
         """Whether the private file may have been written by a landing that then failed."""
-        self._threads = self._threads_now = threads
         self._memory = memory
         self._files = {MAIN: path, PRIVATE: private_path}
         self._spool = path.parent / f".{path.stem}.spool"
@@ -99,7 +97,8 @@ class DuckDBWarehouse(SharedWarehouse):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = duckdb.connect(
                 ":memory:",
-                config={"threads": threads, "memory_limit": memory, "temp_directory": str(self._spool / "tmp")},
+                # With two, landings take from whoever fetches: more processor time, and not less of the clock.
+                config={"threads": 1, "memory_limit": memory, "temp_directory": str(self._spool / "tmp")},
             )
             try:
                 self._open(now)
@@ -174,7 +173,6 @@ class DuckDBWarehouse(SharedWarehouse):
                 spool=self._spool,
                 filled=self._filled,
             )
-            self._use_threads(1 if work.is_small else self._threads)
             work.stage()
             if work.has_private:
                 with self._private_transaction(landing.fence):
@@ -203,12 +201,6 @@ class DuckDBWarehouse(SharedWarehouse):
             with transaction(self._db):
                 look_anew(self._db)
         self._half_landed = False
-
-    def _use_threads(self, count: int) -> None:
-        """For a handful of rows a second thread costs more to start than it saves: a sixth of a small landing."""
-        if count != self._threads_now:
-            self._db.execute(f"set threads = {count}")
-            self._threads_now = count
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
         """Mark proven deletions; see `Destination`."""
