@@ -574,7 +574,7 @@ async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_pat
 async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, service, monkeypatch):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, publish=True)
-    tries = []
+    tries, said = [], []
 
     def fails_once(ports):
         tries.append(ports)
@@ -583,16 +583,18 @@ async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, s
         return mirror_and_publish(ports)
 
     monkeypatch.setattr(keep, "mirror_and_publish", fails_once)
-    async with keeping(project) as keeper:
+    async with keeping(project, say=said.append) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)
         assert len(tries) == 1
+        assert "Publishing failed: No space is left. It is tried again." in said
         assert not (project.directory / "octo.read.duckdb").exists()
         every = project.pipeline.publish.every
         assert every < keeper._publish_in() <= 2 * every, "each attempt copies the whole file"
         keeper._published_at = float("-inf")
         await settled(keeper)
         assert len(tries) == 2
+        assert said.count("Published again.") == 1
         assert keeper._publish_in() <= every
         assert len(shown(project)) > 30
         keeper._published_at = float("-inf")

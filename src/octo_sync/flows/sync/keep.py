@@ -76,6 +76,7 @@ class Keeper:
     ) -> None:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
         self._actions, self._say = actions or {}, say
+        self._unpublished = ""
         self._time = asyncio.get_running_loop().time
         self._worker = Worker(
             ports,
@@ -407,6 +408,7 @@ class Keeper:
             published = await asyncio.to_thread(mirror_and_publish, self.ports)
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
+            self._say_published(f"Publishing failed: {error} It is tried again.")
             self._ended |= ended
             longest = max(self._pause_after_publishing, _LONGEST_PUBLISH_PAUSE)
             self._publish_pause = min(2 * max(self._publish_pause, _LEAST_PUBLISH_PAUSE), longest)
@@ -415,12 +417,20 @@ class Keeper:
         for failed in published.failed:
             log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
         log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
+        names = ", ".join(failed.check.name for failed in published.failed)
+        self._say_published(f"Nothing was published, because checks failed: {names}." if names else "")
         # What a check has stopped is stopped again until something changes.
         self._tried = to_show
         if published.failed:
             self._ended |= ended
         else:
             self._shown |= ended
+
+    def _say_published(self, trouble: str) -> None:
+        """Why readers see nothing new, once, and that they do again."""
+        if trouble != self._unpublished:
+            self._say(trouble or "Published again.")
+        self._unpublished = trouble
 
     def _publish_in(self) -> float:
         return self._published_at + self._publish_pause - self._time()
