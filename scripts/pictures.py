@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "img"
 PAGES = {"dashboard": "", "revenue": "revenue", "occupancy": "occupancy", "sync": "sync"}
 """A picture's name and the page that it shows."""
-SIZE = {"width": 1280, "height": 1040}
+SIZE = {"width": 1280, "height": 920}
 COLUMNS = 140
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Coloured, but without the bars that move.

@@ -119,7 +119,6 @@ async def pulled_anew(world):
                     tables=all_tables(),
                     nouns=nouns(),
                     now=world.now(),
-                    threads=1,
                 )
             ) as scratch,
             contextlib.closing(Journal.open(fresh / "journal.sqlite", clock=world.machine_clock)) as journal,

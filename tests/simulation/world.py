@@ -113,9 +113,7 @@ def _placed(pipeline, folder):
 
 
 def _warehouse(pipeline, now):
-    return DuckDBWarehouse(
-        pipeline.destination, pipeline.private_path, tables=all_tables(), nouns=nouns(), now=now, threads=1
-    )
+    return DuckDBWarehouse(pipeline.destination, pipeline.private_path, tables=all_tables(), nouns=nouns(), now=now)
 
 
 def _open_warehouse(pipeline, clock, *, patient, beside):

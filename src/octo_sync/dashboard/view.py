@@ -225,8 +225,8 @@ class View:
         """All tables, those behind charts and those shown when asked for too."""
         for item in (item for section in self.sections for item in section.items):
             table = item.values.get("table") if isinstance(item, Block) else getattr(item, "table", item)
-            if isinstance(table, Table):
-                yield table
+            cells = item.cells if isinstance(item, Chart) and item.cells is not table else None
+            yield from (each for each in (table, cells) if isinstance(each, Table))
 
 
 Shown = Literal["dates", "product", "channel", "currency", "tests"]
