@@ -56,7 +56,7 @@ def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
         window.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
 
 
-README_PICTURE = 1280, 1040
+README_PICTURE = 1280, 920
 
 
 def size_of(picture):
