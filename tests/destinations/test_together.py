@@ -95,3 +95,12 @@ def test_equal_rows_are_not_written_again_and_keep_their_count(root):
     write(published(root, NEWER), 1, 1)
     state = deltalake.DeltaTable(f"{root}/octo_sync_published").to_pyarrow_table().to_pylist()
     assert [(row["table_name"], row["version"], row["rows"]) for row in state] == [("core/a", 0, 1), ("core/b", 0, 1)]
+
+
+def test_of_a_table_that_is_published_no_more_no_row_is_left(root):
+    left = {name: pa.table({"n": [2]}).to_reader for name in ("core/a",)}
+    with translated(root):
+        published(root, NEWER).write(left, AT + dt.timedelta(seconds=1), marks={"core/a": 2})
+    assert seen(root) == {"core/a": [2]}
+    assert deltalake.DeltaTable(f"{root}/core/b").to_pyarrow_table().num_rows == 0
+    assert list(Path(root, "core", "b").glob("*.parquet")) == []

@@ -8,14 +8,14 @@
 -- column: closed_at_utc: When the month was closed; null: it is not.
 -- column: is_kept: Whether the closing kept such totals; those of an older octo-sync did not.
 -- column: bookings: Bookings in it when the month was closed.
--- column: retail_amount: Its amount in retail prices then.
--- column: net_amount: Its amount in net prices then.
+-- column: retail_amount: Its amount in retail prices then, of bookings whose price is known.
+-- column: net_amount: Its amount in net prices then, likewise.
 -- column: bookings_adjustment: Bookings more or fewer now.
 -- column: retail_adjustment: What changed in the retail amount since.
 -- column: net_adjustment: What changed in the net amount since.
 -- column: bookings_now: Bookings in it now.
--- column: retail_now: Its amount in retail prices now.
--- column: net_now: Its amount in net prices now.
+-- column: retail_now: Its amount in retail prices now, likewise.
+-- column: net_now: Its amount in net prices now, likewise.
 with present as (
   select
     b.travel_month as period, 'tax' as kind, t.name as tax_name, b.connection_id,

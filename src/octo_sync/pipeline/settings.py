@@ -140,7 +140,7 @@ class PublishSettings:
     delta: Annotated[
         Text,
         Says(
-            "A folder, or `s3://bucket/octo`: each publish as Delta tables, too.",
+            "`s3://bucket/octo`, or a folder of all machines: each publish as Delta tables, too.",
             default="none",
         ),
     ] = ""

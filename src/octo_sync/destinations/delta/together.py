@@ -96,9 +96,18 @@ class Together:
         self._there = {name: {"table_name": name, "exported_at_utc": at, **row} for name, row in told.items()}
         rows = pa.Table.from_pylist(list(self._there.values()), pa.schema(types))
         self._state = self._put(self._name, rows.to_reader(), number)
+        self._empty([name for name in before.keys() - told.keys() if before[name].get("mark") is not None])
         if before and {row["exported_at_utc"].date() for row in before.values()} != {at.date()}:
             self.vacuum(hours=KEPT_HOURS)
         return list(done.values())
+
+    def _empty(self, names: Collection[str]) -> None:
+        """Have no rows left in tables that are published no more: an erasure looks only at those that are."""
+        for name in names:
+            if (table := self._opened(name)) is not None:
+                table.delete()
+                flush(f"{self._root}/{name}", table.version())
+                table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
 
     def vacuum(self, folder: str = "", *, hours: int = 0) -> None:
         """Have files go that no version has needed for so many hours, of the tables in a folder; also those of no version."""
