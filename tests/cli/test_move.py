@@ -31,9 +31,12 @@ def moved(project, postgres_server, monkeypatch):
 
 
 def _rows_here(project, table):
-    file = "octo.private.duckdb" if table.private else "octo.duckdb"
+    return _rows_in(project.directory / ("octo.private.duckdb" if table.private else "octo.duckdb"), table)
+
+
+def _rows_in(file, table):
     names = ", ".join(c.name for c in table.all_columns)
-    with duckdb.connect(project.directory / file, read_only=True) as db:
+    with duckdb.connect(file, read_only=True) as db:
         db.execute("set timezone = 'UTC'")
         return sorted(db.execute(f"select {names} from {table.full_name}").fetchall(), key=repr)
 
@@ -157,3 +160,52 @@ def test_files_stay_files(project, monkeypatch):
     ended = project("db", "rebuild", "--from", "octo.duckdb")
     assert ended.returncode == 2
     assert "The destination is a file" in ended.stderr
+
+
+@pytest.mark.deep(12)
+@pytest.mark.parametrize("destination", ["octo2.duckdb", "delta+file://{}/lake"])
+def test_everything_comes_back_from_the_server(moved, destination):
+    project, address = moved
+    project.ok("db", "rebuild", "--from", *FILES)
+    project.ok("sync", real=True)
+    before = _journal_there(address, [t for t in metadata.tables if t not in {"leases", "schema_version"}])
+    pipeline = project.directory / "pipelines/shop.toml"
+    text = pipeline.read_text().replace(f'destination = "{address}"', f'destination = "{destination}"')
+    text = text.replace(f'journal = "{address}"', 'journal = "journal2.sqlite"')
+    pipeline.write_text(text.replace("{}", str(project.directory)))
+    told = project.json("db", "rebuild", "--from", address, "--journal", address)
+    main = project.directory / ("octo2.duckdb" if "octo2" in destination else ".lake.lake/octo.duckdb")
+    names = {False: main, True: main.with_name(main.name.replace(".duckdb", ".private.duckdb"))}
+    for table in all_tables():
+        if table.full_name not in {"ops.writer", "ops.schema_migrations", "private.landed"}:
+            here, there = _rows_in(names[table.private], table), _rows_there(address, table)
+            assert [[str(v) for v in row] for row in here] == [[str(v) for v in row] for row in there], table.full_name
+    with sqlite3.connect(project.directory / "journal2.sqlite") as db:
+        here = {t: sorted(db.execute(f"select * from {t}").fetchall(), key=repr) for t in before}
+    assert here == before
+    assert told["journal_rows"] == sum(map(len, before.values()))
+    assert sorted(project.directory.glob("octo-move-*")) == []
+    synced = project("sync", real=True)
+    assert synced.returncode == 0, synced.stderr
+
+
+@pytest.mark.parametrize(
+    ("destination", "words", "sentence"),
+    [
+        ("{address}", ("{address}",), "move the database with its own tools"),
+        ("octo2.duckdb", ("{address}",), "say where it was"),
+        ("octo2.duckdb", ("{address}", "--journal", "{address}"), "there is no journal of octo-sync"),
+        ("octo2.duckdb", ("octo.duckdb", "--journal", "{address}"), "First write the new one"),
+    ],
+)
+def test_what_cannot_come_back_is_a_sentence(moved, destination, words, sentence):
+    project, address = moved
+    pipeline = project.directory / "pipelines/shop.toml"
+    _, _, rest = pipeline.read_text().split("\n", 2)
+    pipeline.write_text(
+        f'destination = "{destination}"\njournal = "octo2.sqlite"\n{rest}'.replace("{address}", address)
+    )
+    ended = project("db", "rebuild", "--from", *(word.replace("{address}", address) for word in words))
+    assert ended.returncode == 2
+    assert sentence in ended.stderr
+    assert not (project.directory / "octo2.duckdb").exists()

@@ -1,14 +1,16 @@
-"""Moving a project from files to PostgreSQL or Delta tables, with its history: the next sync goes on where the last ended."""
+"""Moving a project between files, PostgreSQL and Delta tables with its history: the next sync goes on where the last ended."""
 
 import contextlib
 import os
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from octo_sync.app.machine import SystemClock
-from octo_sync.app.places import duckdb_warehouse
-from octo_sync.app.project import journal_and_warehouse
+from octo_sync.app.places import duckdb_warehouse, open_warehouse
+from octo_sync.app.project import journal_and_warehouse, owner
 from octo_sync.destinations.base import TableDigest
 from octo_sync.errors import ConfigError, JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
@@ -18,8 +20,10 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.checks import beside
 
 if TYPE_CHECKING:
-    from octo_sync.destinations.delta.warehouse import DeltaWarehouse
+    from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
     from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
+
+_DOING = "db rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,75 +35,117 @@ class Moved:
     tables: tuple[TableDigest, ...]
 
 
-def move(pipeline: Pipeline, former: Path, former_journal: Path | None) -> Moved:
-    """Take over the files of a project into the database that the pipeline file names by now. Blocking.
+def move(pipeline: Pipeline, former: Path | str, former_journal: Path | str | None) -> Moved:
+    """Take over all of a project into the place that the pipeline file names by now. Blocking.
 
-    The files stay as they are. What was cut off is done again by another call: the warehouse is moved in one transaction, and
-    the journal, which says what of it is owed, in one after it.
+    Where it was stays as it is. What was cut off is done again by another call: the warehouse is moved first, and the journal,
+    which says what of it is owed, after it, each in one transaction.
 
     Args:
-        pipeline: With a `postgresql://` destination, or Delta tables.
-        former: The DuckDB file; the private one lies beside it.
-        former_journal: The journal's file, where the pipeline file names another journal by now.
+        pipeline: With the destination, and the journal, that it shall have.
+        former: The DuckDB file, beside which the private one lies, or the `postgresql://` address.
+        former_journal: The journal's file or address, where the pipeline file names another journal by now.
 
     Raises:
-        ConfigError: The destination is a file, or a file is not there.
+        ConfigError: It is no move, or what is to be moved is not there.
         LeaseHeld: Another process works on the project, by its old pipeline file or the new one.
-        WarehouseError, JournalError: There is another copy in the database already, or it cannot be written; nothing was moved.
+        WarehouseError, JournalError: Another copy is there already, or it cannot be written; nothing was moved.
     """
     clock = SystemClock()
     os.umask(0o077)
-    private = beside(former, "private")
-    _refuse(pipeline, former, private, former_journal)
+    _refuse(pipeline, former, former_journal)
     with contextlib.ExitStack() as stack:
-        if former_journal is not None:
-            stack.enter_context(locked(placing.lock_beside(former_journal)))
-        journal, lease, warehouse = stack.enter_context(journal_and_warehouse(pipeline, clock, "db rebuild", None))
-        if former_journal is not None and journal.value("SELECT count(*) FROM subjects"):
+        source = stack.enter_context(_owned(former_journal, clock)) if former_journal is not None else None
+        journal, lease, warehouse = stack.enter_context(journal_and_warehouse(pipeline, clock, _DOING, None))
+        if source is not None and journal.value("SELECT count(*) FROM subjects"):
             raise JournalError(f"The journal {journal.name} belongs to a project already; name an empty database.")
-        with contextlib.closing(duckdb_warehouse(former, private, clock)) as opened:
-            wanted = opened.digest()
-        rows = _moved_rows(cast("PostgresWarehouse | DeltaWarehouse", warehouse), former, private, wanted, lease.fence)
-        moved = _moved_journal(former_journal, journal, clock)
+        files, wanted = stack.enter_context(_files_of(pipeline, former, clock))
+        rows = _moved_rows(cast("PostgresWarehouse | DuckDBWarehouse", warehouse), files, wanted, lease.fence)
+        moved = None if source is None else _moved_journal(source, journal)
         return Moved(rows, moved, tuple(wanted))
 
 
-def _refuse(pipeline: Pipeline, former: Path, private: Path, former_journal: Path | None) -> None:
-    if isinstance(pipeline.destination, Path) and pipeline.lake is None:
+def _refuse(pipeline: Pipeline, former: Path | str, former_journal: Path | str | None) -> None:
+    if isinstance(former, Path) and isinstance(pipeline.destination, Path) and pipeline.lake is None:
         raise ConfigError(
             'The destination is a file. First write the new one into the pipeline file: destination = "postgresql://…".'
         )
-    if isinstance(pipeline.journal, str) and former_journal is None:
+    if isinstance(former, str) and isinstance(pipeline.destination, str):
+        raise ConfigError("Both are PostgreSQL: move the database with its own tools, such as pg_dump and pg_restore.")
+    if former_journal is None and isinstance(pipeline.journal, str) and isinstance(former, Path):
         raise ConfigError(
             "The journal is in PostgreSQL by now: say in which file it was, --journal octo.journal.sqlite."
         )
-    if isinstance(pipeline.journal, Path) and former_journal is not None:
-        raise ConfigError(
-            f"The journal stays in {pipeline.journal.name}, as the pipeline file says; leave out --journal."
-        )
-    for file in (former, private, *([former_journal] if former_journal else [])):
-        if not file.is_file():
-            raise ConfigError(f"{file} is not there; name the files that the project was in.")
+    if former_journal is None and isinstance(pipeline.journal, Path) and not pipeline.journal.is_file():
+        raise ConfigError("The journal is a file by now: say where it was, --journal postgresql://…")
+    if isinstance(former_journal, type(pipeline.journal)):
+        raise ConfigError("The journal stays where it is, as the pipeline file says; leave out --journal.")
+    _look(former, former_journal)
+
+
+def _look(former: Path | str, former_journal: Path | str | None) -> None:
+    private = [beside(former, "private")] if isinstance(former, Path) else []
+    for place in (former, former_journal, *private):
+        if isinstance(place, Path) and not place.is_file():
+            raise ConfigError(f"{place} is not there; name the files that the project was in.")
+    if isinstance(former_journal, str) and not Journal.exists(former_journal):
+        raise ConfigError("In the database that --journal names there is no journal of octo-sync.")
+    if isinstance(former, str):
+        from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
+
+        if about_server(former)[0] is None:
+            raise ConfigError("In the database that --from names there are no tables of octo-sync.")
+
+
+@contextlib.contextmanager
+def _owned(place: Path | str, clock: Clock) -> Iterator[Journal]:
+    """The former journal, which nobody else works with meanwhile."""
+    if isinstance(place, Path):
+        with locked(placing.lock_beside(place)), Journal.open(place, clock=clock) as journal:
+            yield journal
+    else:
+        with (
+            Journal.open(place, clock=clock) as journal,
+            journal.leases.acquire(placing.lock_beside(Path(_DOING)), owner=owner(_DOING)),
+        ):
+            yield journal
+
+
+@contextlib.contextmanager
+def _files_of(
+    pipeline: Pipeline, former: Path | str, clock: Clock
+) -> Iterator[tuple[Mapping[bool, Path], list[TableDigest]]]:
+    """Both files with the rows of the former place, the private one under True, and what its tables are."""
+    if isinstance(former, Path):
+        private = beside(former, "private")
+        with contextlib.closing(duckdb_warehouse(former, private, clock)) as opened:
+            wanted = opened.digest()
+        yield {False: former, True: private}, wanted
+        return
+    with tempfile.TemporaryDirectory(prefix=f"octo-move-{os.getpid()}-", dir=pipeline.directory) as folder:
+        files = {False: Path(folder, "octo.duckdb"), True: Path(folder, "octo.private.duckdb")}
+        there = open_warehouse(replace(pipeline, destination=former, lake=None), clock)
+        with contextlib.closing(cast("PostgresWarehouse", there)) as server:
+            wanted = server.digest()
+            server.move_out(files)
+        yield files, wanted
 
 
 def _moved_rows(
-    warehouse: "PostgresWarehouse | DeltaWarehouse", former: Path, private: Path, wanted: list[TableDigest], fence: int
+    warehouse: "PostgresWarehouse | DuckDBWarehouse", files: Mapping[bool, Path], wanted: list[TableDigest], fence: int
 ) -> int:
     if any(table.rows for table in warehouse.digest()):
         if warehouse.digest() != wanted:
-            raise WarehouseError(f"{warehouse.name} has another copy already; name an empty database.")
+            raise WarehouseError(f"{warehouse.name} has another copy already; name an empty place.")
         return 0
-    rows = warehouse.move_in({False: former, True: private}, fence)
+    rows = warehouse.move_in(files, fence)
     if warehouse.digest() != wanted:
-        raise WarehouseError(f"{warehouse.name} is not equal to {former.name} after the move; please report it.")
+        raise WarehouseError(f"{warehouse.name} is not equal to what it was moved from; please report it.")
     return rows
 
 
-def _moved_journal(former: Path | None, journal: Journal, clock: Clock) -> int | None:
-    if former is None:
-        return None
-    with Journal.open(former, clock=clock) as source:
-        moved = move_rows(source, journal)
-        last = source.leases.last()
+def _moved_journal(source: Journal, journal: Journal) -> int:
+    moved = move_rows(source, journal)
+    last = source.leases.last()
     journal.numbers.at_least(fence=last.fence + 1 if last else 0)
     return moved

@@ -25,6 +25,16 @@ def command() -> None:
 command.default = ""
 
 
+class _Place(click.ParamType[Path | str]):
+    """A file, or the address of a PostgreSQL database."""
+
+    name = "place"
+
+    def convert(self, value: Path | str, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        del param, ctx
+        return value if str(value).startswith(("postgresql://", "postgres://")) else Path(value)
+
+
 def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
     """The schema's version here and in the warehouse, that of the journal, and of DuckDB's storage or of the server."""
     known = newest_schema()
@@ -150,23 +160,25 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
 @click.option(
     "--from",
     "former",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The DuckDB file that a project moves from, whose pipeline file names a PostgreSQL or Delta tables by now.",
+    metavar="PLACE",
+    type=_Place(),
+    help="The DuckDB file, or postgresql:// address, that a project moves from, whose pipeline file names another by now.",
 )
 @click.option(
     "--journal",
     "former_journal",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="With --from: the journal's file.",
+    metavar="PLACE",
+    type=_Place(),
+    help="With --from: the journal's file or address.",
 )
 @options.places_of
 @options.as_json
-def rebuild(former: Path | None, former_journal: Path | None, project: options.Places, *, json_: bool) -> int:
+def rebuild(
+    former: Path | str | None, former_journal: Path | str | None, project: options.Places, *, json_: bool
+) -> int:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
-    It makes no network calls. The former files are kept. With --from a project moves to PostgreSQL or Delta with all it has.
+    It makes no network calls. The former files are kept. With --from a project moves with all it has.
     """
     loaded = options.with_pipeline(project)
     if former is not None:
@@ -203,5 +215,5 @@ def _moved(made: Moved, *, json_: bool) -> int:
         f"{console.styled('moved', fg='green', bold=True)}  {made.rows:,} rows of the warehouse{kept}; "
         f"{len(made.tables)} tables are equal in both"
     )
-    console.note("Go on: octo-sync sync. When all is well, delete the files.")
+    console.note("Go on: octo-sync sync. When all is well, delete what is in the former place.")
     return 0

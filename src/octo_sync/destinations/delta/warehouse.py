@@ -21,7 +21,6 @@ from octo_sync.destinations.delta.partitions import Digests, changed, condition,
 from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema
 from octo_sync.destinations.delta.tables import translated as lake_errors
 from octo_sync.destinations.delta.together import publish, published
-from octo_sync.destinations.duckdb.carry_over import attached
 from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
@@ -29,8 +28,7 @@ from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
-from octo_sync.destinations.state import Run
-from octo_sync.errors import WarehouseError
+from octo_sync.destinations.state import OF_A_PLACE, Run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -40,8 +38,6 @@ T = TypeVar("T")
 _Touched = tuple[Collection[str], Collection[str]]
 """The nouns and the connections of a landing: it changes rows of no others."""
 
-_OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
-"""What a working copy says about itself."""
 _WIDE = "products"
 """A noun whose landing may change rows of all others."""
 _PROOF, MARTS = "ops.coverage", "marts"
@@ -57,7 +53,7 @@ class DeltaWarehouse(DuckDBWarehouse):
     """
 
     def __init__(self, root: str, copy: Path, private_copy: Path, *, tables: Sequence[Table], **settings: Any) -> None:  # noqa: ANN401 - the working copy's
-        self._lake = Lake(root, [t for t in tables if t.full_name not in _OWN])
+        self._lake = Lake(root, [t for t in tables if t.full_name not in OF_A_PLACE])
         self._note = Note(copy, private_copy)
         self._digests: dict[str, Digests] = {}
         """Of what is in the lake."""
@@ -218,20 +214,9 @@ class DeltaWarehouse(DuckDBWarehouse):
             publish(reader, published(self._lake.root, self._token()), at, (MARTS,), beside)
 
     def move_in(self, files: Mapping[bool, Path], fence: int) -> int:
-        """Take every row of a project's files into these tables, which are empty; how many. As in PostgreSQL."""
-        rows = 0
+        """Take every row of a project's files into these tables, which are empty; how many."""
         with self._stored():
-            self._check_fence(fence)
-            for is_private, file in files.items():
-                with attached(self._db, file) as is_there:
-                    if not is_there:
-                        raise WarehouseError(f"{file} cannot be read; nothing was moved.")
-                    for table in (t for t in self._lake.tables.values() if t.private is is_private):
-                        names = ", ".join(c.name for c in table.all_columns)
-                        into = f"insert into {placed(table)} ({names})"
-                        ((moved,),) = self._run(f"{into} select {names} from former.{table.full_name}")
-                        rows += int(moved)
-        return rows
+            return super().move_in(files, fence)
 
     # -- care ---------------------------------------------------------------------------------------------------
 

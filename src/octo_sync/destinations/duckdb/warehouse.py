@@ -24,8 +24,8 @@ from octo_sync.destinations.base import (
     LandingReport,
     Rows,
 )
-from octo_sync.destinations.ddl import MAIN, PRIVATE
-from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
+from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
+from octo_sync.destinations.duckdb.carry_over import attached, carry_over, make_up
 from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
@@ -43,8 +43,8 @@ from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
-from octo_sync.destinations.relations import drop_work_tables
-from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
+from octo_sync.destinations.relations import drop_work_tables, run
+from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, check_fence
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
@@ -275,6 +275,44 @@ class DuckDBWarehouse(SharedWarehouse):
             *([warehouse.name] if lost and not rows else lost),
             *([private.name] if private_lost and not more else private_lost),
         ]
+
+    def move_in(self, files: Mapping[bool, Path], fence: int) -> int:
+        """Take every row of a project's files into these, in which no landing has been; how many.
+
+        What is private goes first, and goes again when it was cut off: until the rest is there, the warehouse is empty.
+
+        Args:
+            files: Whether it is the private one → the file, of this program's schema and open nowhere.
+            fence: Of who owns this warehouse.
+        """
+        with self._lock, translated(self.path):
+            with self._former(files[True]), self._private_transaction(fence):
+                rows = self._moved(PRIVATE)
+            with self._former(files[False]), transaction(self._db):
+                self._check_fence(fence)
+                rows += self._moved(MAIN)
+                note(self._db)
+            self._half_landed = False
+        return rows
+
+    @contextlib.contextmanager
+    def _former(self, file: Path) -> Iterator[None]:
+        with attached(self._db, file) as is_there:
+            if not is_there:
+                raise WarehouseError(f"{file} cannot be read; nothing was moved.")
+            yield
+
+    def _moved(self, name: str) -> int:
+        """Have the rows of the file `former` instead of ours."""
+        rows = 0
+        for table in self._tables_of(name):
+            if table.full_name not in OF_A_PLACE:
+                names = ", ".join(c.name for c in table.all_columns)
+                self._run(f"delete from {placed(table)}")
+                rows += run(
+                    self._db, f"insert into {placed(table)} ({names}) select {names} from former.{table.full_name}"
+                )
+        return rows
 
     # -- publishing ---------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_an
 from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import Workbench
-from octo_sync.destinations.state import Run, SharedWarehouse, covered
+from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
@@ -48,10 +48,6 @@ _FIRST = {"supplier": "core.suppliers", "products": "core.products"} | {
 """The table of each noun that has rows if any of its tables has."""
 _TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
 """Tables whose texts may repeat a person's."""
-
-
-_OF_THE_FILES = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
-"""What files say about themselves, and nothing of what landed in them."""
 
 
 class PostgresWarehouse(SharedWarehouse):
@@ -199,10 +195,29 @@ class PostgresWarehouse(SharedWarehouse):
                 return sum(
                     self._bench.copy(session, t, f"select {_names(t)} from {catalogs[t.private]}.{t.full_name}")
                     for t in self._tables
-                    if t.full_name not in _OF_THE_FILES
+                    if t.full_name not in OF_A_PLACE
                 )
 
         return self._numbered(fence, work)
+
+    def move_out(self, files: Mapping[bool, Path]) -> None:
+        """Copy every row that has landed into files, which any warehouse's `move_in` takes.
+
+        Args:
+            files: Whether it is the private one → where it is made, in a folder of its own.
+        """
+        tables = [t for t in self._tables if t.full_name not in OF_A_PLACE]
+
+        def work(session: "psycopg.Connection[Any]") -> None:
+            for file in files.values():
+                file.unlink(missing_ok=True)
+            spool = files[False].parent
+            with contextlib.closing(Workbench(tables, spool=spool, memory="512MB", threads=2, files=files)) as made:
+                for table in tables:
+                    made.fill(session, table)
+
+        with translated_duckdb(files[False]):
+            self._sessions.write(work)
 
     def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered], run_id: str) -> None:
         there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())

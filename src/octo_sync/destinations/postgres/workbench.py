@@ -36,18 +36,25 @@ class Workbench:
     Args:
         tables: What to keep.
         spool: A folder of our own for rows on their way and for what does not fit into memory.
-        main: A new file for the tables that are not private; in memory when it is not given.
+        files: Whether it is the private one → a new file for its tables; those of which none is given are in memory.
     """
 
     def __init__(
-        self, tables: Sequence[Table], *, spool: Path, memory: str, threads: int, main: Path | None = None
+        self,
+        tables: Sequence[Table],
+        *,
+        spool: Path,
+        memory: str,
+        threads: int,
+        files: Mapping[bool, Path] | None = None,
     ) -> None:
+        main, private = ((files or {}).get(is_private) for is_private in (False, True))
         self._tables, self._spool, self._threads = tuple(tables), spool, threads
         self._brought: list[Table] = []
         self.db = duckdb.connect(
             ":memory:", config={"threads": threads, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
         )
-        for catalog, file in ((MAIN, main), (PRIVATE, None), ("before", None)):
+        for catalog, file in ((MAIN, main), (PRIVATE, private), ("before", None)):
             self.db.execute(f"attach {ddl.quoted(str(file or ':memory:'))} as {catalog}")
             for schema in ddl.schemas(tables):
                 self.db.execute(f"create schema {catalog}.{schema}")
@@ -76,20 +83,35 @@ class Workbench:
         if table.full_name == "raw.records":
             # Payloads are only ever added, and told apart by their hashes.
             chosen = names.replace("payload,", "'' as payload,")
-        copy = meant(session, f"copy (select {chosen} from {table.full_name} t where {where}) to stdout (format csv)")
+        with self._copied(session, f"select {chosen} from {table.full_name} t where {where}", parameters) as file:
+            self._used.add(table.full_name)
+            if file:
+                self._read(file, table, f"before.{table.full_name}")
+                if table in self._brought:
+                    self._read(file, table, placed(table))
+                else:
+                    self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
+            self._brought.append(table)
+
+    def fill(self, session: "psycopg.Connection[Any]", table: Table) -> None:
+        """Copy all rows of a table, to be kept here."""
+        names = ", ".join(c.name for c in table.all_columns)
+        with self._copied(session, f"select {names} from {table.full_name}", ()) as file:
+            if file:
+                self._read(file, table, placed(table))
+
+    @contextlib.contextmanager
+    def _copied(
+        self, session: "psycopg.Connection[Any]", select: str, parameters: Sequence[Any]
+    ) -> Iterator[str | None]:
+        """A file with the rows of a select, as long as the block runs; None when there are none."""
+        copy = meant(session, f"copy ({select}) to stdout (format csv)")
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as out:  # made with mode 0600
             # COPY takes no parameters, so the driver spells them; its own quoting, not ours.
             with _spelling(session) as cursor, cursor.copy(copy, parameters) as rows:
                 out.writelines(rows)
             out.flush()
-            self._used.add(table.full_name)
-            if out.tell():
-                self._read(out.name, table, f"before.{table.full_name}")
-                if table in self._brought:
-                    self._read(out.name, table, placed(table))
-                else:
-                    self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
-            self._brought.append(table)
+            yield out.name if out.tell() else None
 
     def _read(self, name: str, table: Table, target: str) -> None:
         # Everything is told, for what DuckDB finds out by itself it may take from inside a text, such as line ends.
@@ -219,12 +241,13 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
         asking(address, lock_timeout=_LOCK_TIMEOUT) as session,
         translated(target),
         tempfile.TemporaryDirectory(prefix=f".{target.stem}.", dir=target.parent) as spool,
-        contextlib.closing(Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, main=target)) as bench,
+        contextlib.closing(
+            Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, files={False: target})
+        ) as bench,
     ):
         session.execute("begin isolation level repeatable read read only")
         for table in chosen:
-            bench.bring(session, table, "true", ())
-            bench.db.execute(f"truncate before.{table.full_name}")
+            bench.fill(session, table)
         bench.db.execute(f"checkpoint {MAIN}")
 
 

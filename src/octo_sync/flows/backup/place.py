@@ -109,10 +109,10 @@ def sweep(order: Path, targets: Iterable[Path]) -> None:
 
 
 def sweep_killed(directory: Path, journal: Path) -> None:
-    """Remove what processes that live no more left half made: drafts of a journal, scratch folders of a verification."""
-    for pattern, folder in ((f".{glob.escape(journal.name)}.new-*", journal.parent), ("octo-verify-*", directory)):
+    """Remove what killed processes left half made: drafts of a journal, scratch folders of a verification or a move."""
+    for pattern, folder in ((f".{glob.escape(journal.name)}.new-*", journal.parent), ("octo-*-*-*", directory)):
         for path in folder.glob(pattern):
-            found = re.search(r"(?:new|verify)-(\d+)-", path.name)
+            found = re.search(r"(?:new|verify|move)-(\d+)-", path.name)
             if found and not is_alive(int(found[1])):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
