@@ -26,6 +26,14 @@ def test_a_table_is_a_data_frame_an_arrow_table_and_rows(copy):
     assert copy.table("core.bookings").df().shape == copy.table("bookings").df().shape
 
 
+def test_a_program_that_has_read_ends_without_a_word(looked):
+    program = f"import octo_sync; c = octo_sync.open({str(looked.directory / 'octo.read.duckdb')!r}); c.sql('select 1').rows()"
+
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
 def test_sql_takes_parameters_by_number_and_by_name(copy):
     assert copy.sql("select $1 + 1", [41]).rows() == [(42,)]
     assert copy.sql("select $n || '!'", {"n": "x'y"}).rows() == [("x'y!",)]

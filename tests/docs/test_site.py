@@ -51,6 +51,7 @@ def test_every_page_is_in_the_navigation_once():
     configuration = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = list(_nav(configuration["nav"]))
 
+    assert None not in configuration.values(), "an empty key stops mkdocs"
     assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md"))
 
 

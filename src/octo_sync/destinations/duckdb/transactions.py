@@ -1,5 +1,6 @@
 """Contexts around DuckDB: a transaction, a limit of time, and the place where its errors become ours."""
 
+import atexit
 import contextlib
 import re
 import signal
@@ -99,12 +100,21 @@ class _Signals:
         if self._ends is None:
             self._ends = socket.socketpair()
             self._ends[1].settimeout(0)
-            threading.Thread(target=self._hear, args=[self._ends[0]], daemon=True, name="octo-sync signals").start()
+            hearing = threading.Thread(target=self._hear, args=[self._ends[0]], daemon=True, name="octo-sync signals")
+            hearing.start()
+            atexit.register(self._end, self._ends[1], hearing)
         number = self._ends[1].fileno()
         before = signal.set_wakeup_fd(number, warn_on_full_buffer=False)
         if before not in (-1, number):
             with contextlib.suppress(OSError, ValueError):  # of a loop that is gone
                 signal.set_wakeup_fd(before)
+
+    @staticmethod
+    def _end(telling: socket.socket, hearing: threading.Thread) -> None:
+        """A thread that outlives the interpreter holds DuckDB's types, which it would then report as leaked."""
+        signal.set_wakeup_fd(-1)
+        telling.close()
+        hearing.join()
 
     def _hear(self, told: socket.socket) -> None:
         while heard := told.recv(1):
