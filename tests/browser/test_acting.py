@@ -108,10 +108,10 @@ def test_a_closed_month_keeps_its_figures_and_tells_what_changed_and_of_which_bo
     ((month, uuid, retail, currency),) = ask(
         project, "select b.travel_month, b.booking_uuid, b.retail_amount, b.currency from marts.fct_bookings b "
         "join marts.booking_months m using (connection_id, travel_month) where b.status = 'CONFIRMED' and m.is_complete "
-        "and b.retail_amount > 0 and b.travel_month < (select strftime(max(as_of_date), '%Y-%m') from marts.dim_channel) "
+        "and b.retail_amount > 0 and b.travel_month < (select date_trunc('month', max(as_of_date)) from marts.dim_channel) "
         "order by b.travel_month desc, b.booking_uuid limit 1"
     )  # fmt: skip
-    copies.run("close", month, "-C", project)
+    copies.run("close", f"{month:%Y-%m}", "-C", project)
     with duckdb.connect(project / "octo.duckdb") as warehouse:
         for rows in (
             "core.bookings set status = 'CANCELLED' where",

@@ -167,8 +167,8 @@ def test_a_click_on_a_bar_opens_the_bookings_that_it_counts(look, base):
 MAPPED = """
 select coalesce(product_id, connection_id) as place, travel_month, sum(parts) as parts, bool_and(is_complete) as is_complete,
   min(verified_at_utc) as verified_at_utc
-from marts.coverage, (select strftime(max(last_verified_at_utc) - interval '3 months', '%Y-%m') as first from marts.dim_channel)
-where travel_month >= first group by all
+from marts.coverage, (select max(last_verified_at_utc) at time zone 'UTC' - interval '4 months' as first from marts.dim_channel)
+where travel_month > first group by all
 """
 """The cells of the coverage map, when all connections sell for one supplier."""
 
@@ -230,7 +230,7 @@ def test_the_coverage_map_tells_old_incomplete_and_unanswered_apart(look, demo, 
     ((part, never),) = ask(
         folder,
         f"select count(*) filter (not is_complete and parts > 0), count(*) filter (parts = 0) from ({MAPPED}) "
-        "where travel_month >= (select strftime(max(as_of_date), '%Y-%m') from marts.dim_channel)",
+        "where travel_month >= (select date_trunc('month', max(as_of_date)) from marts.dim_channel)",
     )
     assert f"{part} incomplete, {never} never answered" in worth, "months that are over do not count"
     names = table.locator("tbody th").all_inner_texts()

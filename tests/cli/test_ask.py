@@ -46,6 +46,14 @@ def test_a_parameter_changes_the_answer_and_the_limit_cuts_it(looked):
     assert cut["parameters"]["last"] == str(dt.date.fromisoformat(cut["parameters"]["first"]) + dt.timedelta(days=9))
 
 
+def test_a_month_is_short_for_a_person_and_its_first_day_for_a_machine(looked):
+    months = [row["travel_month"] for row in looked.json("ask", "revenue_per_guest_and_seat")["rows"]]
+    assert {month[7:] for month in months} == {"-01"}
+    for form, split in (("table", str.split), ("md", lambda line: line.replace("|", " ").split())):
+        lines = looked.ok("ask", "revenue_per_guest_and_seat", "--format", form).splitlines()[2:]
+        assert [split(line)[0] for line in lines] == [month[:7] for month in months]
+
+
 def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_place(project):
     text = project.ok("ask", "18", "--show")
     assert "marts.fct_bookings" in text

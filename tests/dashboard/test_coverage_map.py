@@ -19,7 +19,7 @@ def row(month="2026-11", product="p1", *, age=HOUR, **values):
         "product_key": product,
         "channel_name": None if product else "Acme",
         "product_name": product and f"Tour {product}",
-        "travel_month": month,
+        "travel_month": dt.date.fromisoformat(f"{month}-01"),
         "verified_at_utc": NOW - age,
         "verified_by": "schedule",
         "window_start": dt.date(2026, 11, 1),

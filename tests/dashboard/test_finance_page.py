@@ -1,5 +1,6 @@
 """The page Finance: whole months, each currency with its decimals, and which rows are not complete."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -44,7 +45,7 @@ async def test_net_payable_is_of_whole_months_per_currency_with_its_decimals(sho
     found = ask(
         published,
         "select travel_month, channel_name, currency, sum(net_amount), count(*) from marts.fct_bookings "
-        "where is_sold and travel_month in ('2026-10', '2026-11') group by 1, 2, 3 order by 1 desc, 2, 3",
+        "where is_sold and travel_month in ('2026-10-01', '2026-11-01') group by 1, 2, 3 order by 1 desc, 2, 3",
     )
     assert [(row[0], row[1], row[2], row[6]) for row in table(page, NET)] == [
         (wording.month(month), channel, wording.money_text(amount, currency), f"{count:,}")
@@ -59,7 +60,7 @@ async def test_taxes_in_all_are_those_of_all_months_and_channels(shown, publishe
     found = ask(
         published,
         "select tax_name, sum(t.retail_amount), sum(t.net_amount), sum(b.retail_amount), t.currency from marts.fct_taxes t "
-        "join marts.fct_bookings b using (booking_key) where t.is_sold and t.travel_month in ('2026-10', '2026-11') "
+        "join marts.fct_bookings b using (booking_key) where t.is_sold and t.travel_month in ('2026-10-01', '2026-11-01') "
         "group by 1, 5 order by 1, 5",
     )
 
@@ -74,7 +75,7 @@ async def test_a_booking_that_states_no_tax_is_in_a_row_of_its_own(shown, varian
     found = ask(
         folder,
         "select currency, sum(retail_amount), count(*) from marts.fct_bookings b anti join core.booking_taxes t "
-        "using (connection_id, booking_uuid) where is_sold and travel_month = '2026-10' group by 1 order by 1",
+        "using (connection_id, booking_uuid) where is_sold and travel_month = '2026-10-01' group by 1 order by 1",
     )
     page = await shown(folder).text("/finance")
     assert [row[:5] for row in table(page, "Taxes in all, by name") if row[0] == "none stated"] == [
@@ -110,7 +111,7 @@ async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(
         "closed",
         "insert into ops.closed_periods values ('2026-10', timestamptz '2026-11-05 08:00:00+00', true, 'abc', null)",
         "insert into ops.closed_bookings select '2026-10', connection_id, booking_uuid, currency, retail_amount, net_amount, "
-        "pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10'",
+        "pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10-01'",
         "update core.bookings set retail_amount = retail_amount + 7 where (connection_id, booking_uuid) = "
         "(select (connection_id, booking_uuid) from ops.closed_bookings where retail_amount is not null order by all limit 1)",
     )
@@ -142,7 +143,7 @@ async def test_an_amount_is_complete_only_where_each_booking_has_both_prices(sho
         folder,
         "select currency, sum(net_amount), sum(retail_amount) filter (net_amount is not null), "
         "sum(retail_amount - net_amount), sum(retail_amount), count(*), count(*) - count(net_amount) "
-        "from marts.fct_bookings where is_sold and travel_month between '2026-09' and '2026-11' group by 1 order by 1",
+        "from marts.fct_bookings where is_sold and travel_month between '2026-09-01' and '2026-11-01' group by 1 order by 1",
     )
     assert [row[:7] for row in sums] == [
         [c, *(told(amount, c) for amount in amounts), f"{n:,}", f"{without:,}"] for c, *amounts, n, without in found
@@ -192,20 +193,20 @@ async def test_the_tiles_stand_beside_the_month_before_where_that_is_known(shown
         dict(ask(published, f"select {month}, sum({amount}) {of} {which} group by 1"))
         for month, amount, which in (
             ("travel_month", "net_amount", "is_sold"),
-            ("strftime(cancelled_date, '%Y-%m')", "retail_amount", "was_sold and cancellation_refund = 'FULL'"),
+            ("date_trunc('month', cancelled_date)::date", "retail_amount", "was_sold and cancellation_refund = 'FULL'"),
         )
     )
     deferred = dict(
         ask(
-            published, "select strftime(month_end, '%Y-%m'), sum(retail_amount) from marts.agg_deferred_revenue "
+            published, "select date_trunc('month', month_end)::date, sum(retail_amount) from marts.agg_deferred_revenue "
             "where currency = 'EUR' group by 1",
         )
     )  # fmt: skip
-    found = tiles(page)
+    found, october, september = tiles(page), dt.date(2026, 10, 1), dt.date(2026, 9, 1)
     for name, amounts in (("net", net), ("refunds", refunds), ("deferred", deferred)):
-        now, before = (told(amounts.get(month) or Decimal(0), "EUR") for month in ("2026-10", "2026-09"))
+        now, before = (told(amounts.get(month) or Decimal(0), "EUR") for month in (october, september))
         assert found[name] == (now, f"vs {before} in Sep 2026"), name
-    assert net["2026-10"] != net["2026-09"]
+    assert net[october] != net[september]
     page = await shown().text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30")
     assert tiles(page)["net"][1] == "", "not all of August is known"
     page = await shown(variant("no-net", "update core.bookings set net_amount = null")).text("/finance?currency=EUR")
@@ -268,14 +269,14 @@ async def test_a_closed_month_has_its_totals_of_then_and_of_now_or_says_that_non
     folder = variant(
         f"kept-{kept}",
         f"insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '', {'true' if kept else 'null'})",
-        "insert into ops.closed_totals select period, kind, coalesce(tax_name, ''), connection_id, currency, bookings_now, "
-        f"retail_now - 5, net_now from marts.month_totals where period = '2026-10' and {str(kept).lower()}",
+        "insert into ops.closed_totals select '2026-10', kind, coalesce(tax_name, ''), connection_id, currency, bookings_now, "
+        f"retail_now - 5, net_now from marts.month_totals where period = '2026-10-01' and {str(kept).lower()}",
     )
     dashboard = shown(folder)
     page = await dashboard.text("/finance?currency=EUR")
     caption = "Closed months: taxes by name, refunds due and deferred revenue, then and now"
     found = ask(
-        folder, "select kind, tax_name, retail_now, bookings_now from marts.month_totals where period = '2026-10' "
+        folder, "select kind, tax_name, retail_now, bookings_now from marts.month_totals where period = '2026-10-01' "
         "and currency = 'EUR' order by kind desc, tax_name nulls first",
     )  # fmt: skip
     rows = table(page, caption)
@@ -324,8 +325,8 @@ async def test_a_month_may_be_closed_that_is_known_and_has_no_open_difference(sh
     assert (len(rows), rows[-1][0]) == (10, "Jan 2026"), "of the last twelve months those of the calendar"
     without = ask(
         folder,
-        "select count(*) filter (is_sold and travel_month = '2026-10' and status = 'CONFIRMED' and not is_redeemed), "
-        "count(*) filter (is_sold and travel_month = '2026-10' and net_amount is null), "
+        "select count(*) filter (is_sold and travel_month = '2026-10-01' and status = 'CONFIRMED' and not is_redeemed), "
+        "count(*) filter (is_sold and travel_month = '2026-10-01' and net_amount is null), "
         "count(*) filter (was_sold and is_cancelled and cancelled_date between '2026-10-01' and '2026-10-31' and "
         "coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')) from marts.fct_bookings",
     )

@@ -90,7 +90,7 @@ insert into core.booking_history select * replace (2 as version_no, {AT} as vali
 update ops.coverage set missing_capabilities = 'x' where rowid % 2 = 0;
 insert into ops.closed_periods values ('2026-10', {AT}, true, 'abc', null);
 insert into ops.closed_bookings select '2026-10', connection_id, booking_uuid, currency, retail_amount - 7, net_amount,
-  pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10';
+  pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10-01';
 insert into ops.quarantine select 'main', 'x', 'k' || range, 'x', 'x', 2, {AT}, {AT} from range(100);
 insert into ops.schema_drift select 'main', 'x', 'x', 'n' || range, 7, {AT}, {AT}, null from range(100);
 insert into ops.runs select 'run' || range, 'x', 'x', 'x', {AT}, {AT}, 1, 1, 1, 1, 'x' from range(20);

@@ -738,8 +738,8 @@ async def test_the_pick_up_curve_has_who_was_on_the_books_then_and_beside_a_mont
     for out in (0, 3, 30, 60):
         ((then, stayed),) = ask(
             folder,
-            "select sum(pax_count) filter (where not is_cancelled or notice_days < $1), sum(pax_count) filter "
-            "(where not is_cancelled) from marts.fct_bookings where was_sold and travel_month = '2026-09' and lead_days >= $1",
+            "select sum(pax_count) filter (where not is_cancelled or notice_days < $1), sum(pax_count) filter (where not "
+            "is_cancelled) from marts.fct_bookings where was_sold and travel_month = '2026-09-01' and lead_days >= $1",
             out,
         )
         assert series["Sep 2026"][f"{out} d"] == (then or 0), out
@@ -931,7 +931,7 @@ async def test_overview_says_what_the_month_brings_in_its_largest_currency(shown
     found = ask(
         folder,
         "select currency, count(*), sum(retail_amount), count(*) - count(retail_amount) from marts.fct_bookings "
-        "where is_sold and travel_month = '2026-11' group by 1 order by 2 desc, 1",
+        "where is_sold and travel_month = '2026-11-01' group by 1 order by 2 desc, 1",
     )
     (currency, bookings, retail, without), *others = found
     page = await shown(folder).text("/")
@@ -997,13 +997,13 @@ async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of
     on = "sum(pax_count) filter (where booking_date <= date '{}' and (not is_cancelled or cancelled_date > date '{}'))"
     of = "from marts.fct_bookings where was_sold and (not is_cancelled or cancelled_date is not null) and travel_month"
     guests = [
-        ask(folder, f"select {on.format(day, day)} {of} between '{first}' and '2027-12'")[0][0]
+        ask(folder, f"select {on.format(day, day)} {of} between '{first}-01' and '2027-12-01'")[0][0]
         for day, first in (
             ("2026-11-19", "2026-12"), ("2026-11-12", "2026-12"), ("2026-11-19", "2026-10"), ("2026-10-15", "2026-12"),
         )
     ]  # fmt: skip
     now, before, then, before_then = (
-        ask(folder, f"select {on.format(day, day)} {of} = '{month}'")[0][0]
+        ask(folder, f"select {on.format(day, day)} {of} = '{month}-01'")[0][0]
         for day, month in (
             ("2026-11-19", "2027-12"), ("2026-11-12", "2027-12"), ("2025-11-19", "2026-12"), ("2025-11-12", "2026-12"),
         )
@@ -1046,7 +1046,7 @@ async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_
         "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where is_sold or cancelled_date is not null)"
     )
     months = {
-        m: rest
+        f"{m:%Y-%m}": rest
         for m, *rest in ask(folder, f"select travel_month, {guests} from marts.fct_bookings where was_sold group by 1")
     }
     (now, _), (final, then) = months["2027-12"], months["2026-12"]
@@ -1074,7 +1074,7 @@ async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_
     assert [dec_2026[n] for n in (1, 2, 6, 9)] == ["unknown"] * 4, "nobody asked for December 2025"
 
     retail = dict(ask(folder, "select currency, sum(retail_amount) from marts.fct_bookings "
-        "where is_sold and travel_month = '2027-12' group by 1"))  # fmt: skip
+        "where is_sold and travel_month = '2027-12-01' group by 1"))  # fmt: skip
     amounts = cells("Retail amounts on the books, by month of travel and currency<", "Dec 2027")
     assert len(amounts) == len(retail) > 1
     assert {row[0] for row in amounts} == {wording.money_text(v, c) for c, v in retail.items()}

@@ -47,7 +47,7 @@ async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(sh
     found = ask(
         folder,
         "select channel_name, sum(margin_amount) / sum(retail_amount) filter (where margin_amount is not null) "
-        "from marts.fct_bookings where is_sold and currency = 'USD' and travel_month = '2026-12' group by 1 order by 1",
+        "from marts.fct_bookings where is_sold and currency = 'USD' and travel_month = '2026-12-01' group by 1 order by 1",
     )
     page = await shown(folder).text("/channels?first=2026-12-05&last=2026-12-06&currency=USD")
     option = charts(page)["mix-usd"]["option"]
@@ -62,7 +62,7 @@ async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(sh
     guests = (
         "select channel_name, cast(sum(pax_count) as text) from marts.fct_bookings where is_sold and currency = 'USD' "
     )
-    guests = ask(folder, f"{guests} and travel_month = '2026-12' group by 1 order by 1")
+    guests = ask(folder, f"{guests} and travel_month = '2026-12-01' group by 1 order by 1")
     assert sorted((row[1], row[9]) for row in rows if row[0] == "Dec 2026") == guests
     assert "Final share a year earlier" not in page, "last year is not known"
     later = (
@@ -82,7 +82,7 @@ async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown
     found = ask(
         published,
         "select product_name, currency, guest_amount, guests, seat_amount, seats_offered from marts.agg_revenue_monthly "
-        "where travel_month = '2026-11' order by currency, retail_amount desc",
+        "where travel_month = '2026-11-01' order by currency, retail_amount desc",
     )
     digits = {"JPY": 0, "BHD": 3, "KWD": 3}
 
@@ -154,7 +154,7 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         "update core.bookings set utc_created_at = '2025-11-19 12:00:00Z' "
         "where local_date between '2026-12-01' and '2026-12-31' and right(booking_uuid, 1) < '9'",
     )
-    of = "marts.fct_bookings where currency = 'USD' and travel_month = '2026-12' and"
+    of = "marts.fct_bookings where currency = 'USD' and travel_month = '2026-12-01' and"
     found = ask(
         folder,
         f"select channel_name, sum(retail_amount) from {of} booking_date = '2025-11-19' and was_sold "
@@ -170,7 +170,7 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         [float(sum(a for _, a in found))],
     )
     ((now,),) = ask(
-        folder, "select sum(retail_amount) from marts.fct_bookings where is_sold and travel_month = '2027-12'"
+        folder, "select sum(retail_amount) from marts.fct_bookings where is_sold and travel_month = '2027-12-01'"
     )
     assert tiles(page)["retail_amount"] == (
         wording.money_text(now, "USD"),

@@ -51,8 +51,8 @@ async def test_amounts_are_whole_and_their_currency_stands_beside_them(shown, pu
     heads, *rows = await _file(dashboard, address)
     found = ask(
         published,
-        "select travel_month, channel_name, sum(net_amount)::text, currency from marts.fct_bookings where is_sold "
-        "and currency = 'JPY' and travel_month between '2026-10' and '2026-12' group by all order by all",
+        "select travel_month::text, channel_name, sum(net_amount)::text, currency from marts.fct_bookings where is_sold "
+        "and currency = 'JPY' and travel_month between '2026-10-01' and '2026-12-01' group by all order by all",
     )
     picked = [heads.index(name) for name in ("Travel month", "Channel", "Net payable", "Currency")]
     assert sorted([row[n] for n in picked] for row in rows) == [[value or "" for value in row] for row in found]

@@ -44,7 +44,7 @@ create table core.bookings (
 create view marts.fct_bookings as select *, status = 'CONFIRMED' as was_sold, local_date as travel_date,
   cast(utc_created_at as date) as booking_date from core.bookings;
 create table marts.coverage (
-  connection_id text, resource text, travel_month text, verified_at_utc timestamptz, is_complete boolean);
+  connection_id text, resource text, travel_month date, verified_at_utc timestamptz, is_complete boolean);
 """
 BASE = """
 [connections.ours]
@@ -139,7 +139,7 @@ window = "-21d..+0d"
 
 def cover(copy, connection, month, verified, *, is_complete=True):
     copy.execute(
-        "insert into marts.coverage values (?, 'bookings', ?, ?, ?)", [connection, month, verified, is_complete]
+        "insert into marts.coverage values (?, 'bookings', ?, ?, ?)", [connection, f"{month}-01", verified, is_complete]
     )
 
 

@@ -90,7 +90,7 @@ async def test_may_close(person, morning):
 
     days = {b["booking_uuid"]: b["travel_date"] for b in morning.now.bookings}
     open_ones = [uuid for uuid in differing(morning) if FIRST <= (days.get(uuid) or dt.date.min) <= LAST]
-    assert all(channel.knows_month(LAST_MONTH) for channel in morning.now.channels)
+    assert all(channel.knows_month(dt.date.fromisoformat(f"{LAST_MONTH}-01")) for channel in morning.now.channels)
     assert [row["Ready"], row["Bookings known"]] == ["no", "yes"]
     assert int(row["Open differences"]) == len(open_ones) > 0
 

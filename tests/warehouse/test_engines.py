@@ -107,6 +107,17 @@ def test_counts_and_keys_have_types_that_bi_tools_take(duck, mart):
     assert {name: kind for name, kind in types.items() if kind in ("HUGEINT", "UHUGEINT", "NULL", "INTERVAL")} == {}
 
 
+def test_every_month_in_a_mart_is_a_date_for_a_time_axis(engine):
+    columns = (
+        "select table_name || '.' || column_name, lower(data_type) from information_schema.columns "
+        "where table_schema = 'marts' and (column_name like '%\\_month' escape '\\' or column_name = 'period')"
+    )
+    types = dict(engine.query(columns).rows)
+    assert types.pop("dim_date.day_of_month") == "integer"
+    assert {"coverage.booking_month", "fct_bookings.travel_month", "month_totals.period"} < types.keys()
+    assert set(types.values()) == {"date"}
+
+
 def test_the_page_has_every_mart_check_and_question():
     page = (WAREHOUSE.parent / "docs/warehouse.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

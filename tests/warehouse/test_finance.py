@@ -12,7 +12,7 @@ import pytest
 from tests.flows.harness import TODAY
 from tests.warehouse.engines import planted
 from tests.warehouse.test_questions import answer, same
-from tests.warehouse.truth import DAY, Truth, grouped, instant, money, total
+from tests.warehouse.truth import DAY, Truth, grouped, instant, money, month_of, total
 
 from octo_sync.flows import ask
 
@@ -34,10 +34,6 @@ def channel_of(world, connection):
 
 def today_of(channel):
     return instant(channel.state["now"]).astimezone(ZoneInfo(channel.zone)).date()
-
-
-def month_of(day):
-    return f"{day:%Y-%m}"
 
 
 # -- net payable and taxes ------------------------------------------------------------------------------------------------
@@ -88,7 +84,7 @@ def taxes(world):
 
 def behind_taxes(engine, row):
     """How many bookings a row of taxes leads to: the list's rows, and what it counts."""
-    first = dt.date.fromisoformat(f"{row['travel_month']}-01")
+    first = row["travel_month"]
     only = {"alone": "tax" if row["tax_name"] else "no_tax", "tax": row["tax_name"], "product": None}
     asked = {
         **only,
@@ -257,7 +253,7 @@ def test_a_full_refund_without_a_price_and_a_cancellation_without_a_time_are_tol
 
 
 def test_the_totals_of_a_month_are_those_of_its_bookings(engine, world):
-    month, end = "2026-10", dt.date(2026, 10, 31)
+    month, end = dt.date(2026, 10, 1), dt.date(2026, 10, 31)
     with told(engine, world) as truth:
         found = engine.query(
             "select kind, tax_name, connection_id, currency, bookings_now, retail_now, net_now from marts.month_totals "
@@ -289,11 +285,11 @@ def test_the_totals_of_a_month_are_those_of_its_bookings(engine, world):
 # -- open-dated bookings, and what may be closed --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("month", ["2026-09", "2026-10", "2026-11"])
+@pytest.mark.parametrize("month", [dt.date(2026, number, 1) for number in (9, 10, 11)])
 def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world, month):
     """Used at half past eleven of the last evening of October where the business is, the next one, and nobody knows when."""
     undated = [b for b in world.now.bookings if b["sold"] and not b["travel_date"]]
-    day = dt.date.fromisoformat(f"{month}-05")
+    day = month.replace(day=5)
     channels, plant, undo = copy.deepcopy(world.now.channels), [], []
     raws = {raw["uuid"]: raw for channel in channels for raw in channel.state["bookings"]}
     ends = ("2026-10-31T23:30", "2026-11-01T00:30", None)
@@ -313,7 +309,7 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
 
     def month_used(b):
         at, zone = instant(b["raw"]["utc_redeemed_at"]), ZoneInfo(channel_of(world, b["connection"]).zone)
-        return at and month_of(at.astimezone(zone))
+        return at and month_of(at.astimezone(zone).date())
 
     wanted = []
     for (connection, currency), rows in grouped(of, "connection", "currency").items():
@@ -322,7 +318,7 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
         unused = [
             b for b in rows
             if month_of(b["booking_date"]) <= month and b["status"] != "NOSHOW"
-            and not (b["redeemed"] and (month_used(b) or "") <= month)
+            and not (b["redeemed"] and (month_used(b) or dt.date.min) <= month)
             and not (b["cancelled"] and month_of(b["cancelled_date"]) <= month)
         ]  # fmt: skip
         if not sold and not unused:
@@ -343,11 +339,11 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
             }
         )
     same(shown, wanted)
-    assert sum(row["used"] for row in wanted) >= 2 * (month != "2026-09")
+    assert sum(row["used"] for row in wanted) >= 2 * (month.month > 9)
     assert sum(row["used_some_day"] for row in wanted) >= 1
     assert sum(row["unused"] for row in wanted) >= 1
     now = sum(b["status"] == "CONFIRMED" and not b["redeemed"] for b in of)
-    assert (sum(row["unused"] for row in wanted) == now) is (month == "2026-11")
+    assert (sum(row["unused"] for row in wanted) == now) is (month.month == 11)
 
 
 @pytest.mark.parametrize("closed", [(), ("2026-10",)])
@@ -358,7 +354,7 @@ def test_months_that_are_over_and_not_closed_may_be_closed_where_every_channel_k
     with planted(engine, add or "select 1", "delete from ops.closed_periods"):
         (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "finance_ready")
         rows = engine.query(query.sql, {"first": dt.date(2026, 8, 9), "last": dt.date(2026, 12, 9)}).rows
-    over = [month for month in ("2026-10", "2026-09", "2026-08") if month not in closed]
+    over = [dt.date(2026, number, 1) for number in (10, 9, 8) if f"2026-{number:02}" not in closed]
     bookings = [b for b in world.now.bookings if b["was_sold"]]
     wanted = []
     for month in over:
@@ -381,9 +377,9 @@ def test_a_month_that_one_channel_does_not_know_is_not_known(engine):
     told = f"update ops.coverage set is_complete = {{}} {of}"
     (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "finance_ready")
     october = {"first": dt.date(2026, 10, 9), "last": dt.date(2026, 10, 9)}
-    assert [row[:2] for row in engine.query(query.sql, october).rows] == [("2026-10", True)]
+    assert [row[:2] for row in engine.query(query.sql, october).rows] == [(dt.date(2026, 10, 1), True)]
     with planted(engine, told.format("false"), told.format("true")):
-        assert [row[:2] for row in engine.query(query.sql, october).rows] == [("2026-10", False)]
+        assert [row[:2] for row in engine.query(query.sql, october).rows] == [(dt.date(2026, 10, 1), False)]
 
 
 def test_cancelled_since_and_cancelled_in_a_time_are_two_sums_of_money(engine, world):
@@ -609,7 +605,7 @@ def test_a_later_month_that_was_not_read_leaves_the_ends_before_it_in_doubt(engi
         ).rows
     assert {name for name, *_ in rows} == {"direct", "agents"}
     for name, day, done in rows:
-        assert done is (name == "direct" or month_of(day) >= month), (day, month)
+        assert done is (name == "direct" or f"{day:%Y-%m}" >= month), (day, month)
 
 
 def test_days_of_the_business_decide_what_was_sold_by_a_months_end(engine, world):

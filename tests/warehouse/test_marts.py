@@ -9,7 +9,7 @@ import pytest
 from tests.flows.harness import NOON, QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.warehouse.conftest import CHANNELS, HORIZONS, LATER
 from tests.warehouse.engines import planted, rebuilt
-from tests.warehouse.truth import Truth, grouped, total
+from tests.warehouse.truth import Truth, grouped, month_of, total
 
 DAY = dt.timedelta(days=1)
 
@@ -184,7 +184,7 @@ def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
         gone = [
             b
             for b in world.now.bookings
-            if b["was_sold"] and b["cancelled"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == row["travel_month"]
+            if b["was_sold"] and b["cancelled"] and b["travel_date"] and month_of(b["travel_date"]) == row["travel_month"]
             and (b["connection"], b["product_name"]) == (row["connection_id"], row["product_name"])
             and b["lead"] >= row["days_out"] > b["notice"]
         ]  # fmt: skip
@@ -198,7 +198,7 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
         for b in world.now.bookings
         if b["was_sold"] and b["cancelled"] and b["travel_date"] and b["notice"] < 7 <= b["lead"]
     )
-    key = (gone["connection"], gone["product_name"], f"{gone['travel_date']:%Y-%m}")
+    key = (gone["connection"], gone["product_name"], month_of(gone["travel_date"]))
     read = (
         "select days_out, guests_on_books, cancelled_since_guests, final_guests from marts.agg_pickup_curve "
         f"where connection_id = '{key[0]}' and product_name = '{key[1]}' and travel_month = '{key[2]}'"
@@ -232,9 +232,9 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
 def test_a_month_is_known_wholly_where_it_was_asked_for_to_its_end_and_since(engine, world, month, read):
     channels = {channel.connection: channel for channel in world.now.channels}
     curve = "select distinct connection_id, travel_month, is_complete from marts.agg_pickup_curve"
-    wanted, plant, undo = {}, ["select 1"], ["select 1"]
+    wanted, plant, undo, first = {}, ["select 1"], ["select 1"], dt.date.fromisoformat(f"{month}-01")
     for name, channel in channels.items():
-        wanted[name] = channel.knows_month(month, read)
+        wanted[name] = channel.knows_month(first, read)
         chosen = f"where connection_id = '{name}' and resource = 'bookings' and travel_month = '{month}'"
         ((was, end),) = engine.query(f"select verified_at_utc, window_end from ops.coverage {chosen}").rows
         undo.append(f"update ops.coverage set verified_at_utc = '{was.isoformat()}', window_end = '{end}' {chosen}")
@@ -246,9 +246,9 @@ def test_a_month_is_known_wholly_where_it_was_asked_for_to_its_end_and_since(eng
     with planted(engine, "; ".join(plant), "; ".join(undo)):
         rows = one(engine, curve)
 
-    assert {r["connection_id"]: r["is_complete"] for r in rows if r["travel_month"] == month} == wanted
+    assert {r["connection_id"]: r["is_complete"] for r in rows if r["travel_month"] == first} == wanted
     for row in rows:
-        if row["travel_month"] != month:
+        if row["travel_month"] != first:
             assert row["is_complete"] is channels[row["connection_id"]].knows_month(row["travel_month"]), row
 
 
@@ -355,7 +355,7 @@ def days_known(engine, truth):
 )
 def test_a_month_that_was_never_answered_leaves_the_days_up_to_it_in_doubt(engine, world, month, told):
     """There is no row that would say that it is incomplete: what is not there has to be missed."""
-    chosen = f"connection_id = 'agents' and resource = '%s' and travel_month = '{month}'"
+    owned = "connection_id = 'agents' and resource = 'bookings'"
     row = f"insert into ops.unanswered values ('agents', 'bookings', '[\"{month}\"]', null, null, '{month}')"
     channels = [
         dataclasses.replace(c, unanswered=frozenset({month} if c.connection == "agents" else ()))
@@ -364,14 +364,13 @@ def test_a_month_that_was_never_answered_leaves_the_days_up_to_it_in_doubt(engin
     doubtful = Truth(channels)
     with planted(
         engine,
-        f"update ops.coverage set resource = 'kept' where {chosen % 'bookings'}" + (f"; {row}" if told else ""),
-        f"update ops.coverage set resource = 'bookings' where {chosen % 'kept'}; delete from ops.unanswered",
+        f"update ops.coverage set resource = 'kept' where {owned} and travel_month = '{month}'"
+        + (f"; {row}" if told else ""),
+        "update ops.coverage set resource = 'bookings' where resource = 'kept'; delete from ops.unanswered",
     ):
         known = days_known(engine, doubtful)
-        evidence = one(engine, f"select * from marts.coverage where {chosen % 'bookings'}")
-        owed = one(
-            engine, "select * from marts.sync_freshness where connection_id = 'agents' and resource = 'bookings'"
-        )
+        evidence = one(engine, f"select * from marts.coverage where {owned} and travel_month = '{month}-01'")
+        owed = one(engine, f"select * from marts.sync_freshness where {owned}")
     assert (False, False) in known
     assert [(row["parts"], row["parts_wanted"], row["is_complete"]) for row in evidence] == [(0, 1, False)] * told
     assert [row["open_subjects"] for row in owed] == [int(told)]
@@ -413,7 +412,7 @@ async def test_what_a_service_never_answered_is_told_until_it_does(project, serv
     held = "select travel_month, parts from octo.marts.coverage where resource = 'bookings' and not is_complete"
     await copy.sync(transport=Wire.by(refuse))
     assert copy.query(owed) == [("main", "bookings", '["2027-01"]', None, None, "2027-01")]
-    assert copy.query(held) == [("2027-01", 0)]
+    assert copy.query(held) == [(dt.date(2027, 1, 1), 0)]
     assert copy.query(days) == [(False,)], "a booking of any day may travel then"
     copy.clock.advance(days=1)
     await copy.sync()
@@ -493,7 +492,7 @@ def test_the_calendar_has_every_day_of_its_years(engine, world):
     for r in rows:
         year, week, weekday = r["date_key"].isocalendar()
         assert (r["iso_year"], r["iso_week"], r["weekday"], r["is_weekend"]) == (year, week, weekday, weekday > 5)
-        assert (r["weekday_name"], r["travel_month"]) == (f"{r['date_key']:%A}", f"{r['date_key']:%Y-%m}")
+        assert (r["weekday_name"], r["travel_month"]) == (f"{r['date_key']:%A}", month_of(r["date_key"]))
         assert r["quarter"] == (r["date_key"].month + 2) // 3
 
 

@@ -10,9 +10,10 @@ from tests.warehouse.conftest import LATER
 from tests.warehouse.engines import planted
 from tests.warehouse.test_questions import same
 from tests.warehouse.test_revenue import page
-from tests.warehouse.truth import grouped, total
+from tests.warehouse.truth import grouped, month_of, total
 
 OCTOBER = "2026-10"
+TENTH = dt.date(2026, 10, 1)
 FIELDS = ("retail", "net", "guests")
 
 
@@ -86,7 +87,7 @@ def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world
     ]  # fmt: skip
     wanted = [
         {
-            "period": month,
+            "period": month_of(TODAY),
             "booking_key": "|".join(key),
             "cause": cause(key),
             "currency": {**then, **now}[key]["currency"],
@@ -154,7 +155,7 @@ def _adds_up(figures, then, now):
 def test_totals_kept_at_the_closing_stand_beside_those_of_now_and_both_add_up(engine, world):
     """What was kept is a cent more than what is there now, of a tax that is gone, and of a refund that nobody knew."""
     of = "select kind, tax_name, connection_id, currency, bookings_now, retail_now, net_now from marts.month_totals "
-    present = engine.query(f"{of} where period = '{OCTOBER}' and bookings_now > 0").rows
+    present = engine.query(f"{of} where period = '{TENTH}' and bookings_now > 0").rows
     kept = [
         (
             kind,
@@ -174,8 +175,8 @@ def test_totals_kept_at_the_closing_stand_beside_those_of_now_and_both_add_up(en
         f"{plant}; insert into ops.closed_totals values {values}",
         "delete from ops.closed_totals; delete from ops.closed_periods",
     ):
-        rows = [row for row in records(engine, "month_totals") if row["period"] == OCTOBER]
-        others = [row for row in records(engine, "month_totals") if row["period"] != OCTOBER]
+        rows = [row for row in records(engine, "month_totals") if row["period"] == TENTH]
+        others = [row for row in records(engine, "month_totals") if row["period"] != TENTH]
     assert len(rows) == len(present) + 1
     for row in rows:
         for name in ("retail", "net"):
@@ -198,7 +199,7 @@ def test_a_month_without_changes_has_no_adjustment(engine, world):
         _adds_up(records(engine, "closed_periods"), rows, rows)
     with closed(engine, "2020-01", []):
         ((row),) = records(engine, "closed_periods")
-        assert (row["period"], row["connection_id"], row["bookings_now"]) == ("2020-01", None, None)
+        assert (row["period"], row["connection_id"], row["bookings_now"]) == (dt.date(2020, 1, 1), None, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_recon_open import _insert as recon_insert
 from tests.warehouse.test_recon_open import _rows as recon_rows
-from tests.warehouse.truth import Truth, availability_changes, booking_changes, grouped, price_changes
+from tests.warehouse.truth import Truth, availability_changes, booking_changes, grouped, month_of, price_changes
 
 from octo_sync.flows import ask
 from octo_sync.flows.publish import run_checks
@@ -170,13 +170,21 @@ def test_a_day_is_complete_where_every_connection_was_answered_for_all_months_si
     assert wanted[quiet] is False
 
 
+@pytest.mark.parametrize("number", [number for number, question in ALL.items() if "_month" in question.sql])
+def test_every_month_in_an_answer_is_a_date_the_first_day_of_it(engine, number):
+    rows = answer(engine, number, first=TODAY - 400 * DAY, last=TODAY + 400 * DAY)
+    months = {value for row in rows for name, value in row.items() if name.endswith("_month")}
+    assert {(type(month), month.day) for month in months} == {(dt.date, 1)}
+
+
 def test_pick_up_is_of_months_that_are_over(engine, world):
     window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
     rows = answer(engine, 7, **window)
 
     same(rows, world.now.q7(**window, today=TODAYS))
     complete = {row["travel_month"]: row["is_complete"] for row in rows}
-    assert complete == {"2026-08": False, "2026-09": True, "2026-10": True}, "August lies only in part in the horizon"
+    august, *later = (dt.date(2026, number, 1) for number in (8, 9, 10))
+    assert complete == {august: False, **dict.fromkeys(later, True)}, "August lies only in part in the horizon"
     assert any(0 < row["share_7"] < 1 for row in rows)
 
 
@@ -191,7 +199,7 @@ def test_the_guests_of_a_channel_that_left_are_not_left_out_and_are_not_all(engi
         lines = engine.query("select distinct travel_month, is_final from marts.agg_pickup_curve").rows
 
     gone = {
-        (b["product_name"], f"{b['travel_date']:%Y-%m}")
+        (b["product_name"], month_of(b["travel_date"]))
         for b in world.now.bookings
         if b["connection"] == "agents" and b["was_sold"] and b["travel_date"]
     }

@@ -8,7 +8,7 @@ import pytest
 from tests.flows.harness import TODAY
 from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_questions import AHEAD, AROUND, answer, same, separated
-from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, money, share, total
+from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, money, month_of, share, total
 
 from octo_sync.flows import ask
 
@@ -33,11 +33,11 @@ def monthly(world, truth, offered_until=TODAY + 400 * DAY):
         slot: d for slot, d in departures.items() if d["taken"] is not None and d["travel_date"] < offered_until
     }
     offered = grouped(
-        [{**d, "month": f"{d['travel_date']:%Y-%m}", "key": "|".join(d["product"])} for d in measured.values()],
+        [{**d, "month": month_of(d["travel_date"]), "key": "|".join(d["product"])} for d in measured.values()],
         "key",
         "month",
     )
-    sold = [b | {"month": f"{b['travel_date']:%Y-%m}", "key": "|".join(b["slot"][:2])} for b in truth.sold(**ALL)]
+    sold = [b | {"month": month_of(b["travel_date"]), "key": "|".join(b["slot"][:2])} for b in truth.sold(**ALL)]
     for (key, month, currency), rows in grouped(sold, "key", "month", "currency").items():
         told = [b for b in rows if b["guests"] is not None]
         on_seats = total([b for b in rows if b["slot"] in measured], "retail") or 0
@@ -190,7 +190,7 @@ def test_seats_after_the_connections_left_are_not_known(engine, world):
         ((last,),) = engine.query("select max(travel_date) from marts.fct_departures where is_followed").rows
     assert TODAY - DAY <= last <= TODAY + DAY
     assert max(row["last_day_offered"] for row in found if row["last_day_offered"]) <= last
-    assert {row["seats_offered"] for row in found if row["travel_month"] > f"{last:%Y-%m}"} == {None}
+    assert {row["seats_offered"] for row in found if row["travel_month"] > last} == {None}
 
 
 @pytest.mark.parametrize("way", ["question", "page"])
@@ -224,7 +224,7 @@ def test_how_full_the_hours_of_a_week_are(engine, world, way):
 @pytest.mark.parametrize("way", ["question", "page"])
 def test_the_mix_of_channels_and_what_each_leaves(engine, world, way):
     first, last = AROUND["first"].replace(day=1), AROUND["last"].replace(day=28) + 4 * DAY
-    sold = [b | {"month": f"{b['travel_date']:%Y-%m}"} for b in world.now.sold(first, last - last.day * DAY)]
+    sold = [b | {"month": month_of(b["travel_date"])} for b in world.now.sold(first, last - last.day * DAY)]
     whole = {key: total(rows, "retail") for key, rows in grouped(sold, "month", "currency").items()}
     wanted = []
     for (month, currency, connection), rows in grouped(sold, "month", "currency", "connection").items():
@@ -260,7 +260,7 @@ def extras(truth, first, last):
         for extra in (*raw["extra_items"], *(e for item in raw["unit_items"] for e in item["extra_items"])):
             prices = {f"{part}_amount": money(extra[part], raw["precision"]) for part in ("retail", "net")}
             named = {"extra_id": extra["extra_id"], "extra_name": known[extra["extra_id"]]}
-            named["travel_month"] = f"{b['travel_date']:%Y-%m}"
+            named["travel_month"] = month_of(b["travel_date"])
             yield b | named | prices | {"product_key": "|".join(b["slot"][:2])}
 
 
@@ -315,7 +315,7 @@ def test_who_travelled_before_with_the_supplier_is_one_who_comes_back(engine, wo
     people[silent["booking_uuid"]] = None
     first = {who: min(b["travel_date"] for b in sold if people[b["booking_uuid"]] == who) for who in people.values()}
     wanted = []
-    named = [b | {"travel_month": f"{b['travel_date']:%Y-%m}", "product_key": "|".join(b["slot"][:2])} for b in sold]
+    named = [b | {"travel_month": month_of(b["travel_date"]), "product_key": "|".join(b["slot"][:2])} for b in sold]
     for (product, name, month), rows in grouped(named, "product_key", "product_name", "travel_month").items():
         who = {people[b["booking_uuid"]] for b in rows} - {None}
         back = {p for b in rows if (p := people[b["booking_uuid"]]) and first[p] < b["travel_date"]}

@@ -8,7 +8,7 @@ from tests.warehouse.conftest import LATER
 from tests.warehouse.test_finance import sums
 from tests.warehouse.test_questions import AROUND, same
 from tests.warehouse.test_revenue import page
-from tests.warehouse.truth import DAY, grouped, people, total
+from tests.warehouse.truth import DAY, grouped, month_of, people, total
 
 NOW, THEN = NOON + LATER, TODAY - 25 * DAY
 MONTHS = ("currency", "travel_month", "connection_id", "channel_name")
@@ -19,7 +19,7 @@ MADE_OF = ("product_key", "product_name", "currency")
 
 def named(b):
     """A booking with what the selects call its parts."""
-    months = {f"{which}_month": (day := b[f"{which}_date"]) and f"{day:%Y-%m}" for which in ("travel", "booking")}
+    months = {f"{which}_month": (day := b[f"{which}_date"]) and month_of(day) for which in ("travel", "booking")}
     return b | months | {"product_key": "|".join(b["slot"][:2]), "connection_id": b["connection"]}
 
 

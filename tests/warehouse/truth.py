@@ -58,10 +58,9 @@ class Channel:
         zone = ZoneInfo(self.zone)
         today = instant(self.state["now"]).astimezone(zone).date()
         read = read.astimezone(zone).date() if read else today
-        first = dt.date.fromisoformat(f"{month}-01")
-        last = (first + 31 * DAY).replace(day=1) - DAY
+        last = (month + 31 * DAY).replace(day=1) - DAY
         return (
-            today + DAY * self.known <= first
+            today + DAY * self.known <= month
             and last <= read + DAY * self.bookings[1]
             and (read > last or last >= today)
         )
@@ -78,6 +77,11 @@ class Channel:
 
 def instant(text):
     return None if text is None else dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+
+
+def month_of(day):
+    """The first day of its month."""
+    return day.replace(day=1)
 
 
 def naive(text):
@@ -451,7 +455,7 @@ class Truth:
 
     def q5(self, first, last):
         made = [b for b in self.bookings if b["was_sold"] and first <= b["booking_date"] <= last]
-        months = grouped([b | {"month": f"{b['booking_date']:%Y-%m}"} for b in made], "channel_name", "month")
+        months = grouped([b | {"month": month_of(b["booking_date"])} for b in made], "channel_name", "month")
         return [
             {
                 "channel_name": channel,
@@ -481,8 +485,8 @@ class Truth:
             b | {"month": month}
             for b in self.bookings
             if b["was_sold"] and b["travel_date"] is not None
-            for month in [f"{b['travel_date']:%Y-%m}"]
-            if f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[b['connection']]:%Y-%m}"
+            for month in [month_of(b["travel_date"])]
+            if month_of(first) <= month <= last and month < month_of(today[b["connection"]])
         ]
         answer = []
         for (_, product, month), rows in grouped(travelled, "seller", "product_name", "month").items():
@@ -707,7 +711,7 @@ def booking_events(before, now):
                     "booking_uuid": b["booking_uuid"],
                     "version_no": number,
                     "travel_date": version["travel_date"],
-                    "travel_month": version["travel_date"] and f"{version['travel_date']:%Y-%m}",
+                    "travel_month": version["travel_date"] and month_of(version["travel_date"]),
                     "is_sold": version["sold"],
                     "booking_date": b["booking_date"],
                     "departure_key": "|".join(b["slot"]) if same_departure and b["slot"][3] else None,

@@ -5,7 +5,7 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
-  substr(cast(booking_date as text), 1, 7) as booking_month,
+  booking_date - (cast(extract(day from booking_date) as integer) - 1) as booking_month,
   connection_id,
   channel_name,
   count(*) as was_sold,
@@ -15,5 +15,5 @@ from marts.fct_bookings
 where was_sold and booking_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
-group by substr(cast(booking_date as text), 1, 7), connection_id, channel_name
+group by booking_month, connection_id, channel_name
 order by booking_month, channel_name, connection_id

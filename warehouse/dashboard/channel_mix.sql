@@ -20,7 +20,7 @@ with mix as (
     count(case when net_amount is null then 1 end) as without_net
   from marts.fct_bookings
   where is_sold
-    and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+    and travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
     and (cast($product as text) is null or product_key = cast($product as text))
     and (cast($currency as text) is null or currency = cast($currency as text))
   group by travel_month, currency, connection_id, channel_name

@@ -18,8 +18,7 @@ select
   is_over,
   is_complete
 from marts.agg_deferred_revenue
-where substr(cast(month_end as text), 1, 7)
-    between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where month_end >= cast($first as date) and date_trunc('month', cast(month_end as timestamp)) <= cast($last as date)
   and (cast($channel as text) is null or connection_id = cast($channel as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
 order by month_end desc, channel_name, connection_id, currency

@@ -17,17 +17,17 @@ select
   sum(b.margin_amount) as margin_amount,
   count(case when b.net_amount is null then 1 end) as without_net,
   count(case when b.retail_amount is null then 1 end) as without_retail,
-  coalesce(b.travel_month < c.this_month, false) as is_over,
+  coalesce(b.travel_month + interval '1 month' <= c.this_day, false) as is_over,
   coalesce(v.is_complete, false) as is_complete
 from marts.fct_bookings b
 left join (
-  select connection_id, substr(cast(max(as_of_date) over (partition by supplier_key) as text), 1, 7) as this_month
+  select connection_id, max(as_of_date) over (partition by supplier_key) as this_day
   from marts.dim_channel
 ) c on c.connection_id = b.connection_id
 left join marts.booking_months v on v.connection_id = b.connection_id and v.travel_month = b.travel_month
 where b.is_sold
-  and b.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and b.travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($channel as text) is null or b.connection_id = cast($channel as text))
   and (cast($currency as text) is null or b.currency = cast($currency as text))
-group by b.travel_month, b.connection_id, b.channel_name, b.supplier_name, b.currency, c.this_month, v.is_complete
+group by b.travel_month, b.connection_id, b.channel_name, b.supplier_name, b.currency, c.this_day, v.is_complete
 order by b.travel_month desc, b.channel_name, b.connection_id, b.currency

@@ -7,11 +7,9 @@
 with undated as (
   select
     b.*,
-    substr(cast(b.booking_date as text), 1, 7) as made_month,
-    substr(cast(b.cancelled_date as text), 1, 7) as cancelled_month,
-    substr(cast(cast(b.utc_redeemed_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as text), 1, 7) as used_month,
-    substr(cast(cast($first as date) as text), 1, 7) as first_month,
-    substr(cast(cast($last as date) as text), 1, 7) as last_month
+    cast(b.utc_redeemed_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as used_date,
+    date_trunc('month', cast($first as timestamp)) as begins_at,
+    date_trunc('month', cast($last as timestamp)) + interval '1 month' as ends_at
   from marts.fct_bookings b
   left join marts.dim_channel c on c.connection_id = b.connection_id
   where b.was_sold and b.travel_date is null
@@ -21,10 +19,10 @@ with undated as (
 open_dated as (
   select
     *,
-    is_sold and is_redeemed and used_month between first_month and last_month as is_used,
-    coalesce(made_month, last_month) <= last_month
-      and (not is_redeemed or used_month > last_month)
-      and (not is_cancelled or cancelled_month > last_month)
+    is_sold and is_redeemed and used_date >= begins_at and used_date < ends_at as is_used,
+    coalesce(booking_date < ends_at, true)
+      and (not is_redeemed or used_date >= ends_at)
+      and (not is_cancelled or cancelled_date >= ends_at)
       and status <> 'NOSHOW' as is_unused
   from undated
 )

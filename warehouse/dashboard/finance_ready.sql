@@ -7,9 +7,8 @@ with months as (
     travel_month,
     max(date_key) as month_end
   from marts.dim_date
-  where travel_month
-      between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
-    and travel_month not in (select period from ops.closed_periods)
+  where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
+    and travel_month not in (select cast(period || '-01' as date) from ops.closed_periods)
   group by travel_month
 ),
 sold as (
@@ -22,10 +21,12 @@ sold as (
   group by travel_month
 ),
 cancelled as (
-  select substr(cast(cancelled_date as text), 1, 7) as cancelled_month, count(*) as refund_not_stated
+  select
+    cancelled_date - (cast(extract(day from cancelled_date) as integer) - 1) as cancelled_month,
+    count(*) as refund_not_stated
   from marts.fct_bookings
   where was_sold and is_cancelled and coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')
-  group by substr(cast(cancelled_date as text), 1, 7)
+  group by cancelled_month
 )
 select
   m.travel_month,

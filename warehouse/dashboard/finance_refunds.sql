@@ -5,7 +5,7 @@
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
 select
-  substr(cast(cancelled_date as text), 1, 7) as cancelled_month,
+  cancelled_date - (cast(extract(day from cancelled_date) as integer) - 1) as cancelled_month,
   connection_id,
   channel_name,
   currency,
@@ -30,11 +30,11 @@ select
 from marts.fct_bookings
 where was_sold and is_cancelled
   and coalesce(
-    substr(cast(cancelled_date as text), 1, 7)
-      between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7),
+    cancelled_date >= date_trunc('month', cast($first as timestamp))
+      and cancelled_date < date_trunc('month', cast($last as timestamp)) + interval '1 month',
     true
   )
   and (cast($channel as text) is null or connection_id = cast($channel as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
-group by substr(cast(cancelled_date as text), 1, 7), connection_id, channel_name, currency
+group by cancelled_month, connection_id, channel_name, currency
 order by cancelled_month desc nulls last, channel_name, connection_id, currency

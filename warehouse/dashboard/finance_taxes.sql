@@ -14,17 +14,17 @@ select
   sum(t.retail_amount) as retail_tax,
   sum(t.net_amount) as net_tax,
   sum(case when t.currency = b.currency or t.currency is null then b.retail_amount end) as retail_amount,
-  min(case when b.travel_month < c.this_month then 1 else 0 end) = 1 as is_over,
+  min(case when b.travel_month + interval '1 month' <= c.this_day then 1 else 0 end) = 1 as is_over,
   min(case when v.is_complete then 1 else 0 end) = 1 as is_complete
 from marts.fct_bookings b
 left join core.booking_taxes t on t.connection_id = b.connection_id and t.booking_uuid = b.booking_uuid
 left join (
-  select connection_id, substr(cast(max(as_of_date) over (partition by supplier_key) as text), 1, 7) as this_month
+  select connection_id, max(as_of_date) over (partition by supplier_key) as this_day
   from marts.dim_channel
 ) c on c.connection_id = b.connection_id
 left join marts.booking_months v on v.connection_id = b.connection_id and v.travel_month = b.travel_month
 where b.is_sold
-  and b.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and b.travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($channel as text) is null or b.connection_id = cast($channel as text))
   and (cast($currency as text) is null or coalesce(t.currency, b.currency) = cast($currency as text))
 group by b.travel_month, t.name, coalesce(t.currency, b.currency), b.connection_id, b.channel_name

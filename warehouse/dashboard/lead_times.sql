@@ -19,7 +19,7 @@ select
   count(case when lead_days is null then 1 end) as not_known
 from marts.fct_bookings
 where is_sold
-  and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
 group by channel_name

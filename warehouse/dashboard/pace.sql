@@ -28,7 +28,7 @@ select
   min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
 from marts.agg_pickup
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
 group by 1, 2, 3, 4, 5

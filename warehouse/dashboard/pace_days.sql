@@ -10,7 +10,7 @@ with sold as (
   select booking_date, case when is_cancelled then cancelled_date end as gone_date, pax_count
   from marts.fct_bookings
   where was_sold and (not is_cancelled or cancelled_date is not null)
-    and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+    and travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
     and (cast($product as text) is null or product_key = cast($product as text))
     and (cast($channel as text) is null or connection_id = cast($channel as text))
 )

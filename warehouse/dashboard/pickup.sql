@@ -14,7 +14,7 @@ select
   min(case when is_final then 1 else 0 end) = 1 as is_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete
 from marts.agg_pickup_curve
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))
 group by travel_month, days_out

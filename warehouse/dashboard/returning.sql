@@ -13,6 +13,6 @@ select
   is_complete
 from marts.agg_returning
 where contacts > 0
-  and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
 order by travel_month desc, contacts desc, product_name, product_key

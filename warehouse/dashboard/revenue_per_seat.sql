@@ -17,7 +17,7 @@ select
   last_day_offered,
   is_complete
 from marts.agg_revenue_monthly
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
 order by travel_month desc, currency, retail_amount desc nulls last, product_name, product_key

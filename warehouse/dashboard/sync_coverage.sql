@@ -11,7 +11,7 @@ with asked as (
     row_number() over (same order by v.is_active desc, v.verified_at_utc, v.connection_id collate "C") as place
   from marts.coverage v
   left join marts.supplier_connections c on c.connection_id = v.connection_id
-  where coalesce(v.travel_month, v.booking_month) >= substr(cast(cast($first as date) as text), 1, 7)
+  where coalesce(v.travel_month, v.booking_month) >= date_trunc('month', cast($first as timestamp))
   window same as (
     partition by v.resource, v.product_key, v.travel_month, v.booking_month, case when v.product_key is null then v.connection_id end
   )

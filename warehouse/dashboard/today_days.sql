@@ -23,7 +23,6 @@ booked as (
   join marts.dim_channel c on c.supplier_key = d.supplier_key and c.is_active
   left join marts.coverage v
     on v.connection_id = c.connection_id and v.resource = 'bookings' and v.is_complete
-    and v.travel_month = substr(cast(d.travel_date as text), 1, 7)
     and d.travel_date between v.window_start and v.window_end
   group by d.product_key, d.days_ahead
 ),
@@ -35,7 +34,7 @@ offered as (
   from days d
   left join marts.coverage v
     on v.product_key = d.product_key and v.resource = 'availability' and v.is_active
-    and v.travel_month = substr(cast(d.travel_date as text), 1, 7)
+    and v.travel_month = d.travel_date - (cast(extract(day from d.travel_date) as integer) - 1)
   group by d.product_key, d.days_ahead
 )
 select

@@ -41,17 +41,17 @@ spans as (
 months as (
   select
     c.*,
-    d.month_start,
-    cast(cast(d.month_start as timestamp) + interval '1 month' as date) - 1 as month_end
+    d.travel_month as month_start,
+    cast(d.travel_month + interval '1 month' as date) - 1 as month_end
   from channels c
-  join (select distinct month_start from marts.dim_date) d on d.month_start <= c.as_of_date
+  join (select distinct travel_month from marts.dim_date) d on d.travel_month <= c.as_of_date
 ),
 lists as (
   select
     v.connection_id,
     v.verified_at_utc,
     cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) as read_date,
-    cast(v.travel_month || '-01' as date) as month_start,
+    v.travel_month as month_start,
     -- To its last day, or as far as anything was asked for; of a month that is over after it.
     v.is_complete and (v.window_end >= m.month_end or v.window_end >= c.bookings_to) and (
       m.month_end >= c.as_of_date
@@ -59,9 +59,7 @@ lists as (
     ) as is_known
   from marts.booking_lists v
   join channels c on c.connection_id = v.connection_id
-  cross join lateral (
-    select cast(cast(v.travel_month || '-01' as date) + interval '1 month' as date) - 1 as month_end
-  ) m
+  cross join lateral (select cast(v.travel_month + interval '1 month' as date) - 1 as month_end) m
   where v.travel_month is not null
 ),
 known as (

@@ -6,7 +6,7 @@
 -- column: connection_id: The connection whose names the product has in dim_product; sold_through there are all.
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: departures: All departures of the day.
 -- column: measured_departures: Those open with known capacity and vacancies: what capacity, taken and fill_rate are about.
 -- column: capacity: Places of the measured departures; null when there is none.

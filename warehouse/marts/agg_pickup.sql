@@ -4,7 +4,7 @@
 -- column: product_key: One column to join products on.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_name: Title, else internal name, else id.
--- column: travel_month: YYYY-MM.
+-- column: travel_month: First day of the month of travel.
 -- column: as_of_date: The day by whose end everything is counted: the one before the supplier's last verified day, because that one is not over.
 -- column: bookings: On the books by the end of as_of_date.
 -- column: guests: Guests on the books by then; null where none of the bookings says how many, as in all columns of guests.
@@ -67,8 +67,7 @@ counted as (
   union all
   select
     connection_id, channel_name, as_of_date, product_key, product_name,
-    substr(cast(cast(cast(travel_month || '-01' as date) + interval '1 year' as date) as text), 1, 7), currency, pax_count,
-    retail_amount, false, false, false, false, false,
+    cast(travel_month + interval '1 year' as date), currency, pax_count, retail_amount, false, false, false, false, false,
     first_day <= year_ago and gone_day > year_ago,
     first_day <= year_ago - 7 and gone_day > year_ago - 7,
     first_day <= year_ago - 30 and gone_day > year_ago - 30,
@@ -149,5 +148,4 @@ select
 from months m
 left join marts.booking_months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month
 left join marts.booking_months ly
-  on ly.connection_id = m.connection_id
-  and ly.travel_month = substr(cast(cast(cast(m.travel_month || '-01' as date) - interval '1 year' as date) as text), 1, 7)
+  on ly.connection_id = m.connection_id and ly.travel_month = cast(m.travel_month - interval '1 year' as date)

@@ -3,7 +3,7 @@
 -- description: How many of a month's guests were on the books so many days before they travel. Sold bookings only; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
--- column: travel_month: YYYY-MM.
+-- column: travel_month: First day of the month of travel.
 -- column: days_out: Days before travel at the venue: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
 -- column: guests_on_books: Guests of the month who had booked by then and have not cancelled; null where of none of the bookings anything says how many.
 -- column: cancelled_since_guests: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
@@ -29,8 +29,8 @@ with guests as (
   group by 1, 2, 3, 4, 5, 6, 7
 ),
 channels as (
-  -- One that left hears no more of the time: the supplier's others say which month it is.
-  select *, substr(cast(max(as_of_date) over (partition by supplier_key) as text), 1, 7) as this_month from marts.dim_channel
+  -- One that left hears no more of the time: the supplier's others say which day it is.
+  select *, max(as_of_date) over (partition by supplier_key) as this_day from marts.dim_channel
 ),
 curve as (
   select
@@ -62,7 +62,7 @@ select
   cast(case when m.cancelled_since > 0 then m.cancelled_since_guests else 0 end as bigint) as cancelled_since_guests,
   cast(case when m.final_bookings > 0 then m.final_guests else 0 end as bigint) as final_guests,
   cast(coalesce(m.bookings_without_guests, 0) as bigint) as bookings_without_guests,
-  coalesce(c.this_month > m.travel_month and c.bookings_from is not null, false) as is_final,
+  coalesce(c.this_day >= m.travel_month + interval '1 month' and c.bookings_from is not null, false) as is_final,
   v.verified_at_utc,
   coalesce(v.is_complete, false) as is_complete
 from curve m

@@ -3,7 +3,7 @@
 -- description: How many of those who booked had travelled before with the same supplier, as far back as the copy goes; counts alone, of contact_key in core.bookings. Who books for others, as an agency, is one who comes back. Empty of contacts under the rule pii = "drop".
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
--- column: travel_month: YYYY-MM.
+-- column: travel_month: First day of the month of travel.
 -- column: bookings: Sold bookings that travel in the month.
 -- column: contacts: Who booked them: different contacts, by e-mail address, else telephone number.
 -- column: returning_contacts: Those of them with a sold booking of an earlier day of travel.

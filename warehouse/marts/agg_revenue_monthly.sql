@@ -3,7 +3,7 @@
 -- description: Revenue per guest and per seat offered, all channels of a supplier together; a booking that several of its connections see counts once. Both rest only on what is known: guests where the booking says how many, seats where a departure's capacity is known.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
--- column: travel_month: YYYY-MM.
+-- column: travel_month: First day of the month of travel.
 -- column: bookings: Sold bookings that travel in the month.
 -- column: guests: Guests in them; null where none of them says how many.
 -- column: bookings_without_guests: Those that do not say how many guests they admit.

@@ -38,7 +38,7 @@ asked as (
   from today t
   join marts.coverage v
     on v.product_key = t.product_key and v.resource = 'availability' and v.is_active
-    and v.travel_month >= substr(cast(t.as_of_date as text), 1, 7)
+    and v.travel_month >= date_trunc('month', cast(t.as_of_date as timestamp))
   group by t.product_key
 ),
 ahead as (

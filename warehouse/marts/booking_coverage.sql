@@ -16,9 +16,8 @@ asked as (
   select
     connection_id,
     booking_month is not null as is_by_booking,
-    coalesce(travel_month, booking_month) as month,
-    cast(coalesce(travel_month, booking_month) || '-01' as date) as first_day,
-    cast(cast(coalesce(travel_month, booking_month) || '-01' as date) + interval '1 month' as date) - 1 as last_day,
+    coalesce(travel_month, booking_month) as first_day,
+    cast(coalesce(travel_month, booking_month) + interval '1 month' as date) - 1 as last_day,
     coalesce(window_start, booked_start) as window_start,
     coalesce(window_end, booked_end) as window_end,
     verified_at_utc,
@@ -34,9 +33,9 @@ days as (
     c.business_time_zone,
     c.booked_from,
     cast(series.day as date) as booking_date,
+    c.as_of_date,
     -- Where the venue's day is behind the business day, what is booked today may have travelled yesterday.
-    substr(cast(cast(series.day as date) - 1 as text), 1, 7) as first_month,
-    substr(cast(c.as_of_date as text), 1, 7) as this_month,
+    cast(series.day as date) - 1 as first_wanted,
     -- Where lists are by day of booking, those of later months have nothing of this day.
     case when d.connection_id is null then cast('9999-12-31' as date) else least(cast(series.day as date) + 1, c.as_of_date) end
       as last_wanted
@@ -47,40 +46,34 @@ days as (
     cast(least(began.first_day, c.booked_from) as timestamp), cast(c.as_of_date as timestamp), interval '1 day'
   ) as series(day)
 ),
-wanted as (
-  select
-    *,
-    substr(cast(last_wanted as text), 1, 7) as last_month,
-    least(this_month, substr(cast(last_wanted as text), 1, 7)) as end_month
-  from days
-),
 counted as (
   select
     d.connection_id,
     d.booking_date,
     min(v.verified_at_utc) as verified_at_utc,
-    count(case when v.is_complete and v.month <= d.this_month then 1 end) as months,
+    count(case when v.is_complete and v.first_day <= d.as_of_date then 1 end) as months,
     cast(
-      (cast(substr(d.end_month, 1, 4) as integer) - cast(substr(d.first_month, 1, 4) as integer)) * 12
-        + cast(substr(d.end_month, 6, 2) as integer) - cast(substr(d.first_month, 6, 2) as integer) + 1 as bigint
+      (extract(year from least(d.as_of_date, d.last_wanted)) - extract(year from d.first_wanted)) * 12
+        + extract(month from least(d.as_of_date, d.last_wanted)) - extract(month from d.first_wanted) + 1 as bigint
     ) as months_wanted,
     count(case when not v.is_complete then 1 end) as in_doubt,
     -- Days since then that the month's last answer did not speak for.
     count(
       case
         when v.is_by_booking
-          then case when v.window_start > greatest(d.booking_date - 1, v.first_day) or v.window_end < least(d.last_wanted, v.last_day)
+          then case when v.window_start > greatest(d.first_wanted, v.first_day) or v.window_end < least(d.last_wanted, v.last_day)
             then 1 end
-        when v.month < d.this_month and v.window_end < v.last_day and v.last_day >= d.booking_date then 1
-        when v.month <= d.this_month and v.window_start > greatest(d.booking_date, v.first_day) then 1
+        when v.last_day < d.as_of_date and v.window_end < v.last_day and v.last_day >= d.booking_date then 1
+        when v.first_day <= d.as_of_date and v.window_start > greatest(d.booking_date, v.first_day) then 1
       end
     ) as in_part,
     d.booking_date >= d.booked_from
       and d.booking_date < cast(min(v.verified_at_utc) at time zone coalesce(d.business_time_zone, 'UTC') as date)
       as is_known
-  from wanted d
-  left join asked v on v.connection_id = d.connection_id and v.month between d.first_month and d.last_month
-  group by d.connection_id, d.booking_date, d.booked_from, d.business_time_zone, d.first_month, d.this_month, d.end_month
+  from days d
+  left join asked v
+    on v.connection_id = d.connection_id and v.last_day >= d.first_wanted and v.first_day <= d.last_wanted
+  group by d.connection_id, d.booking_date, d.booked_from, d.business_time_zone, d.as_of_date, d.first_wanted, d.last_wanted
 )
 select
   connection_id,

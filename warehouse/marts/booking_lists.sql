@@ -2,10 +2,10 @@
 -- grain: One connection and month whose bookings were asked for.
 -- description: What each list of bookings speaks for: days of travel, or days of booking where the service lists by those. The one place that tells them apart; every mart that says what is known of bookings reads it here.
 -- column: key: The month that was asked for, as a JSON array, as in the journal.
--- column: travel_month: YYYY-MM of travel; null where the service lists by day of booking.
+-- column: travel_month: First day of the month of travel; null where the service lists by day of booking.
 -- column: window_start: First day of travel that was asked for.
 -- column: window_end: Last day of travel that was asked for.
--- column: booking_month: YYYY-MM of booking, where the service lists by it: nothing there speaks for a month of travel.
+-- column: booking_month: First day of the month of booking, where the service lists by it: nothing there speaks for a month of travel.
 -- column: booked_start: First day of booking that was asked for, in UTC.
 -- column: booked_end: Last day of booking that was asked for, in UTC, no later than the day after it was asked.
 -- column: verified_at_utc: When it was asked for; null where no answer ever came.
@@ -34,10 +34,10 @@ lists as (
 select
   l.connection_id,
   l.key,
-  case when d.connection_id is null then l.month end as travel_month,
+  case when d.connection_id is null then cast(l.month || '-01' as date) end as travel_month,
   case when d.connection_id is null then l.window_start end as window_start,
   case when d.connection_id is null then l.window_end end as window_end,
-  case when d.connection_id is not null then l.month end as booking_month,
+  case when d.connection_id is not null then cast(l.month || '-01' as date) end as booking_month,
   case when d.connection_id is not null then l.window_start end as booked_start,
   -- Nobody has booked later than it was asked; it may have been tomorrow already where the service is.
   case when d.connection_id is not null

@@ -1,7 +1,7 @@
 -- name: closed_periods
 -- grain: One closed month of travel, connection and currency.
 -- description: The figures of months that octo-sync close has closed, as they were then, what was adjusted since, and what they are now. Figures then and adjustments add up to the figures now; period_adjustments has each booking and its cause. A month that was closed without a booking has one row without a connection.
--- column: period: The month of travel, YYYY-MM.
+-- column: period: First day of the month of travel.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: bookings: Sold bookings when it was closed.
 -- column: guests: Guests in them.
@@ -17,7 +17,7 @@
 -- column: net_now: Their net price now.
 with closed as (
   select
-    period, connection_id, currency, coalesce(currency, '') as money, count(*) as bookings,
+    cast(period || '-01' as date) as month, connection_id, currency, coalesce(currency, '') as money, count(*) as bookings,
     cast(sum(pax_count) as bigint) as guests, sum(retail_amount) as retail_amount, sum(net_amount) as net_amount
   from ops.closed_bookings
   group by period, connection_id, currency
@@ -32,7 +32,7 @@ adjusted as (
 ),
 figures as (
   select
-    coalesce(c.period, a.period) as period,
+    coalesce(c.month, a.period) as month,
     coalesce(c.connection_id, a.connection_id) as connection_id,
     coalesce(c.currency, a.currency) as currency,
     coalesce(c.bookings, 0) as bookings,
@@ -45,10 +45,10 @@ figures as (
     a.net as net_adjustment,
     coalesce(a.guests, 0) as guests_adjustment
   from closed c
-  full join adjusted a on a.period = c.period and a.connection_id = c.connection_id and a.money = c.money
+  full join adjusted a on a.period = c.month and a.connection_id = c.connection_id and a.money = c.money
 )
 select
-  p.period,
+  p.month as period,
   f.connection_id,
   coalesce(ch.channel_name, f.connection_id) as channel_name,
   f.currency,
@@ -67,6 +67,6 @@ select
   f.bookings + f.bookings_adjustment as bookings_now,
   coalesce(f.retail_amount + f.retail_adjustment, f.retail_amount, f.retail_adjustment) as retail_now,
   coalesce(f.net_amount + f.net_adjustment, f.net_amount, f.net_adjustment) as net_now
-from ops.closed_periods p
-left join figures f on f.period = p.period
+from (select *, cast(period || '-01' as date) as month from ops.closed_periods) p
+left join figures f on f.month = p.month
 left join marts.supplier_connections ch on ch.connection_id = f.connection_id

@@ -4,13 +4,13 @@
 -- column: product_key: One column to join products on; null = the month's bookings. Several connections of a supplier have equal ones.
 -- column: is_active: Whether the pipeline still has the connection.
 -- column: resource: availability, bookings, or open_dated: bookings without a day of travel, which no list by day of travel has to show.
--- column: travel_month: YYYY-MM of travel; null where the service lists bookings by day of booking, and for open_dated.
+-- column: travel_month: First day of the month of travel; null where the service lists bookings by day of booking, and for open_dated.
 -- column: verified_at_utc: When the part verified longest ago was verified.
 -- column: verified_by: How: schedule, notification, confirm, repair, timer or user.
 -- column: last_verified_at_utc: When the part verified last was verified.
 -- column: window_start: First day of travel that was asked for.
 -- column: window_end: Last day of travel that was asked for.
--- column: booking_month: YYYY-MM of booking, where the service lists bookings by it: nothing there speaks for a month of travel.
+-- column: booking_month: First day of the month of booking, where the service lists bookings by it: nothing there speaks for a month of travel.
 -- column: booked_start: First day of booking that was asked for, in UTC.
 -- column: booked_end: Last day of booking that was asked for, in UTC.
 -- column: is_complete: Every part was answered and every record was stored.
@@ -28,14 +28,14 @@ with offered as (
 subjects as (
   select
     connection_id, resource, key, product_id, option_id, verified_at_utc, source, is_complete, missing_capabilities,
-    row_count, 1 as answers, travel_month, window_start, window_end, cast(null as text) as booking_month,
-    cast(null as date) as booked_start, cast(null as date) as booked_end
+    row_count, 1 as answers, cast(travel_month || '-01' as date) as travel_month, window_start, window_end,
+    cast(null as date) as booking_month, cast(null as date) as booked_start, cast(null as date) as booked_end
   from ops.coverage
   where resource = 'availability'
   union all
   select
-    connection_id, resource, key, product_id, option_id, null, null, false, null, null, 0, travel_month, null, null, null,
-    null, null
+    connection_id, resource, key, product_id, option_id, null, null, false, null, null, 0,
+    cast(travel_month || '-01' as date), null, null, null, null, null
   from ops.unanswered
   where resource = 'availability'
   union all

@@ -53,9 +53,8 @@ months as (
     -- Nobody says in which zone days of booking are counted, so the first one may be in part.
     v.first_day + case when v.is_by_booking then 1 else 0 end as first_day,
     -- The month after it was never answered, and is not one to come.
-    v.month < substr(cast(p.as_of_date as text), 1, 7)
-      and lead(v.month) over (partition by v.connection_id order by v.month)
-        > substr(cast(cast(v.month || '-01' as date) + interval '1 month' as text), 1, 7) as is_before_hole
+    v.month + interval '1 month' <= p.as_of_date
+      and lead(v.month) over (partition by v.connection_id order by v.month) > v.month + interval '1 month' as is_before_hole
   from lists v
   join pulled p on p.connection_id = v.connection_id
 ),
@@ -78,7 +77,7 @@ told as (
     p.*,
     -- A horizon moves on, but what was booked since the first pull has been there; not so beyond a hole.
     case
-      when k.is_after_hole and substr(cast(p.first_pulled_date as text), 1, 7) < k.first_month then k.first_day
+      when k.is_after_hole and p.first_pulled_date < k.first_month then k.first_day
       when k.first_day is not null then least(k.first_day, p.first_pulled_date)
     end as known_from
   from pulled p

@@ -6,8 +6,7 @@
 -- column: year: Calendar year.
 -- column: quarter: 1 to 4.
 -- column: month: 1 to 12.
--- column: travel_month: YYYY-MM.
--- column: month_start: First day of its month.
+-- column: travel_month: First day of its month.
 -- column: day_of_month: 1 to 31.
 -- column: iso_year: Year of the ISO week; differs from the calendar year around New Year.
 -- column: iso_week: ISO week, 1 to 53; weeks begin on Monday.
@@ -35,8 +34,7 @@ select
   cast(extract(year from date_key) as integer) as year,
   cast(extract(quarter from date_key) as integer) as quarter,
   cast(extract(month from date_key) as integer) as month,
-  substr(cast(date_key as text), 1, 7) as travel_month,
-  cast(date_trunc('month', cast(date_key as timestamp)) as date) as month_start,
+  date_key - (cast(extract(day from date_key) as integer) - 1) as travel_month,
   cast(extract(day from date_key) as integer) as day_of_month,
   cast(extract(isoyear from date_key) as integer) as iso_year,
   cast(extract(week from date_key) as integer) as iso_week,

@@ -19,7 +19,7 @@
 -- column: changed_fields: Columns that differ from the version before, comma-separated; '' = the first version.
 -- column: booking_date: Day it was made, in the business time zone; null where that is before 1970 or after 2199.
 -- column: travel_date: Day of travel at the venue.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 with versions as (
   select
     *,
@@ -67,7 +67,7 @@ select
   case when b.utc_created_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
     then cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) end as booking_date,
   e.local_date as travel_date,
-  substr(cast(e.local_date as text), 1, 7) as travel_month,
+  e.local_date - (cast(extract(day from e.local_date) as integer) - 1) as travel_month,
   e.product_id,
   coalesce(p.product_name, e.product_id) as product_name,
   e.option_id,

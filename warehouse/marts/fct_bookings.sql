@@ -20,7 +20,7 @@
 -- column: booking_date: Day it was made, in the business time zone; null where that is before 1970 or after 2199.
 -- column: cancelled_date: Day it was cancelled, in the business time zone; null likewise.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: lead_days: Days from booking to travel, both at the venue.
 -- column: notice_days: Days from cancellation to travel, both at the venue; below 0 where it was cancelled afterwards, null where nobody told when.
 -- column: local_start_at: Start of travel, wall clock at the venue.
@@ -124,7 +124,7 @@ select
   cast(b.made_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as booking_date,
   cast(b.cancelled_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
-  substr(cast(b.local_date as text), 1, 7) as travel_month,
+  b.local_date - (cast(extract(day from b.local_date) as integer) - 1) as travel_month,
   b.local_date - cast(
     b.made_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as lead_days,
@@ -176,9 +176,9 @@ left join ops.absences missed
 left join by_booking on by_booking.connection_id = b.connection_id
 left join lists listed
   on listed.connection_id = b.connection_id
-  and listed.month = substr(cast(
+  and listed.month = cast(date_trunc('month', cast(
     case when by_booking.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
-    as text), 1, 7)
+    as timestamp)) as date)
   and case when by_booking.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
     between listed.first_day and listed.last_day
   and missed.key is null

@@ -7,7 +7,7 @@
 -- column: product_name: Title, else internal name, else id.
 -- column: option_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: connection_id: The connection whose answer this is: of several that sell it, the one that sees the largest capacity.
 -- column: capacity: Places in all; null when unlimited or not told. Where the supplier's connections see different ones, the largest.
 -- column: least_capacity: The smallest capacity that one of the supplier's connections sees: below capacity where they see different ones.
@@ -100,7 +100,7 @@ select
   a.local_start_at,
   a.local_end_at,
   a.local_date as travel_date,
-  substr(cast(a.local_date as text), 1, 7) as travel_month,
+  a.local_date - (cast(extract(day from a.local_date) as integer) - 1) as travel_month,
   a.utc_start_at,
   -- One at the edge of the calendar is on no other clock.
   case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'

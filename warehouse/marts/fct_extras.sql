@@ -12,7 +12,7 @@
 -- column: is_cancelled: Whether the booking is CANCELLED.
 -- column: booking_date: Day the booking was made, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: verified_at_utc: When an answer last showed the booking as it is here.
 select
   b.booking_key || '|' || x.unit_item_uuid || '|' || x.extra_id as extra_key,

@@ -18,7 +18,7 @@
 -- column: is_redeemed: Whether this ticket was used: by its own status or time, or by its booking's status where it has neither; never with NOSHOW.
 -- column: booking_date: Day it was made, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: lead_days: Days from booking to travel, both at the venue.
 -- column: local_start_at: Start of travel, wall clock at the venue.
 -- column: pax_count: Guests it admits; null where neither ticket nor unit says.

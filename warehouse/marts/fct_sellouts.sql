@@ -10,7 +10,7 @@
 -- column: availability_id: OCTO availability id; unique inside its option only.
 -- column: local_start_at: Start, wall clock at the venue.
 -- column: travel_date: Day of travel at the venue.
--- column: travel_month: YYYY-MM of it.
+-- column: travel_month: First day of its month.
 -- column: sold_out_at_utc: When it was first seen sold out.
 -- column: days_ahead: Days from then to travel, both at the venue.
 -- column: was_on_sale: Whether it was seen on sale before; else it may have been sold out for longer, and days_ahead is the least it can be.
@@ -100,7 +100,7 @@ select
   e.availability_id,
   e.local_start_at,
   e.local_date as travel_date,
-  substr(cast(e.local_date as text), 1, 7) as travel_month,
+  e.local_date - (cast(extract(day from e.local_date) as integer) - 1) as travel_month,
   e.sold_out_at_utc,
   e.local_date - cast(
     e.sold_out_at_utc at time zone coalesce(e.time_zone, p.time_zone, 'UTC') as date

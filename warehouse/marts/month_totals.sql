@@ -1,7 +1,7 @@
 -- name: month_totals
 -- grain: One total of one month, connection and currency.
 -- description: Taxes by name, refunds due and deferred revenue of each month as they are now and, of a month that octo-sync close has closed, as they were then and what lies between. Then and adjustment add up to now. Nothing is known of then where is_kept is not true.
--- column: period: The month, YYYY-MM: of travel for taxes, of cancellation for refunds, at whose end revenue is deferred.
+-- column: period: First day of the month: of travel for taxes, of cancellation for refunds, at whose end revenue is deferred.
 -- column: kind: tax (in the prices of sold bookings), refund (prices of cancelled bookings whose refund is full) or deferred (on the books at the month's end, to travel later).
 -- column: tax_name: Name of the tax, as the service writes it; null for the other kinds.
 -- column: channel_name: Sales channel, as named in the pipeline.
@@ -26,21 +26,21 @@ with present as (
   group by b.travel_month, t.name, b.connection_id, coalesce(t.currency, b.currency, '')
   union all
   select
-    substr(cast(cancelled_date as text), 1, 7), 'refund', '', connection_id, coalesce(currency, ''), count(*),
-    sum(retail_amount), sum(net_amount)
+    cancelled_date - (cast(extract(day from cancelled_date) as integer) - 1), 'refund', '', connection_id,
+    coalesce(currency, ''), count(*), sum(retail_amount), sum(net_amount)
   from marts.fct_bookings
   where was_sold and is_cancelled and cancellation_refund = 'FULL' and cancelled_date is not null
-  group by substr(cast(cancelled_date as text), 1, 7), connection_id, coalesce(currency, '')
+  group by 1, connection_id, coalesce(currency, '')
   union all
   select
-    substr(cast(month_end as text), 1, 7), 'deferred', '', connection_id, coalesce(currency, ''), bookings, retail_amount,
-    net_amount
+    month_end - (cast(extract(day from month_end) as integer) - 1), 'deferred', '', connection_id,
+    coalesce(currency, ''), bookings, retail_amount, net_amount
   from marts.agg_deferred_revenue
   where bookings > 0
 ),
 both_times as (
   select
-    coalesce(n.period, t.period) as period,
+    coalesce(n.period, t.month) as period,
     coalesce(n.kind, t.kind) as kind,
     coalesce(n.tax_name, t.name) as tax_name,
     coalesce(n.connection_id, t.connection_id) as connection_id,
@@ -52,8 +52,8 @@ both_times as (
     n.retail as retail_now,
     n.net as net_now
   from present n
-  full join ops.closed_totals t
-    on t.period = n.period and t.kind = n.kind and t.name = n.tax_name and t.connection_id = n.connection_id
+  full join (select *, cast(period || '-01' as date) as month from ops.closed_totals) t
+    on t.month = n.period and t.kind = n.kind and t.name = n.tax_name and t.connection_id = n.connection_id
     and t.currency = n.money
 )
 select
@@ -77,5 +77,5 @@ select
   b.retail_now,
   b.net_now
 from both_times b
-left join ops.closed_periods p on p.period = b.period
+left join ops.closed_periods p on cast(p.period || '-01' as date) = b.period
 left join marts.supplier_connections ch on ch.connection_id = b.connection_id

@@ -5,12 +5,12 @@
 -- parameter: last: date: today: Last booking date.
 select
   channel_name,
-  substr(cast(booking_date as text), 1, 7) as booking_month,
+  booking_date - (cast(extract(day from booking_date) as integer) - 1) as booking_month,
   count(*) as sold,
   count(*) filter (where is_cancelled) as cancelled,
   cast(count(*) filter (where is_cancelled) as double precision) / count(*) as cancellation_rate,
   min(verified_at_utc) as verified_at_utc
 from marts.fct_bookings
 where was_sold and booking_date between cast($first as date) and cast($last as date)
-group by channel_name, substr(cast(booking_date as text), 1, 7)
+group by channel_name, booking_month
 order by channel_name, booking_month

@@ -14,7 +14,7 @@ with products as (
     cast(sum(bookings_without_guests) as bigint) as bookings_without_guests,
     min(case when is_complete and is_final then 1 else 0 end) as is_complete
   from marts.agg_pickup_curve
-  where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   group by product_key, product_name, travel_month, days_out
   -- Of a channel of which it is not known whether the month is over, what is known is counted all the same.
   having max(case when is_final then 1 else 0 end) = 1

@@ -9,7 +9,7 @@ with products as (
       partition by product_key, travel_month, currency
     ) = 1 as is_last_year_known
   from marts.agg_pickup
-  where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
 )
 select
   product_name,

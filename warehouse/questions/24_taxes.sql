@@ -17,6 +17,6 @@ select
 from marts.fct_taxes t
 left join marts.booking_months v on v.connection_id = t.connection_id and v.travel_month = t.travel_month
 where t.is_sold
-  and t.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and t.travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
 group by t.travel_month, t.tax_name, t.currency, t.connection_id, t.channel_name, t.supplier_name
 order by t.travel_month, t.tax_name, t.currency, t.channel_name, t.connection_id

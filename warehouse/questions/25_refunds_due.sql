@@ -4,7 +4,7 @@
 -- parameter: first: date: month-1: First day of cancellation.
 -- parameter: last: date: today: Last day of cancellation.
 select
-  substr(cast(cancelled_date as text), 1, 7) as cancelled_month,
+  cancelled_date - (cast(extract(day from cancelled_date) as integer) - 1) as cancelled_month,
   channel_name,
   currency,
   count(*) as cancelled,
@@ -22,5 +22,5 @@ select
   min(verified_at_utc) as verified_at_utc
 from marts.fct_bookings
 where was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
-group by substr(cast(cancelled_date as text), 1, 7), connection_id, channel_name, currency
+group by cancelled_month, connection_id, channel_name, currency
 order by cancelled_month, channel_name, connection_id, currency

@@ -18,6 +18,5 @@ select
   verified_at_utc,
   is_complete
 from marts.agg_deferred_revenue
-where substr(cast(month_end as text), 1, 7)
-  between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where month_end >= cast($first as date) and date_trunc('month', cast(month_end as timestamp)) <= cast($last as date)
 order by month_end, channel_name, connection_id, currency

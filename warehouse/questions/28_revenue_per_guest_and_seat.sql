@@ -20,5 +20,5 @@ select
   first_day_offered,
   last_day_offered
 from marts.agg_revenue_monthly
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
 order by travel_month, currency, retail_amount desc nulls last, product_name, product_key

@@ -18,7 +18,7 @@ with mix as (
     min(b.verified_at_utc) as verified_at_utc
   from marts.fct_bookings b
   where b.is_sold
-    and b.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+    and b.travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
   group by b.travel_month, b.currency, b.connection_id, b.channel_name
 )
 select

@@ -18,6 +18,6 @@ select
 from marts.fct_extras x
 left join marts.booking_months v on v.connection_id = x.connection_id and v.travel_month = x.travel_month
 where x.is_sold
-  and x.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and x.travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
 group by x.travel_month, x.product_key, x.product_name, x.extra_name, x.currency
 order by x.travel_month, x.product_name, x.product_key, x.extra_name, x.currency

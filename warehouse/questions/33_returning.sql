@@ -14,5 +14,5 @@ select
   is_complete,
   verified_at_utc
 from marts.agg_returning
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+where travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
 order by travel_month, product_name, product_key

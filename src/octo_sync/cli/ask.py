@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ def command(
             console.say(console.clean(said))
     console.write_rows(
         rows.columns,
-        _readable(rows.rows, form),
+        _readable(rows.columns, rows.rows, form),
         form,
         types=list(rows.types),
         truncated=rows.truncated,
@@ -157,14 +157,16 @@ def _why_none(question: "Question") -> str:
     return f"No rows for these values; --param gives others ({names}). {question.description}".rstrip()
 
 
-def _readable(rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
-    """Shares with four decimals and instants to the second for people; machines get all of them."""
+def _readable(columns: Sequence[str], rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
+    """Shares with four decimals, instants to the second and months as `2026-11` for people; machines get all of them."""
     if form not in ("table", "md"):
         return rows
 
-    def short(value: object) -> object:
+    def short(column: str, value: object) -> object:
         if isinstance(value, float):
             return round(value, 4)
+        if isinstance(value, date) and column.endswith("_month"):
+            return f"{value:%Y-%m}"
         return value.replace(microsecond=0) if isinstance(value, datetime) else value
 
-    return [tuple(map(short, row)) for row in rows]
+    return [tuple(map(short, columns, row)) for row in rows]

@@ -72,7 +72,9 @@ def _told(project: options.Places, closings: Sequence[Closing]) -> list[list[dic
         "select * from marts.month_totals order by period, kind desc, tax_name nulls first, channel_name, currency",
     )
     with options.open_copy(project) as copy:
-        return [[row for row in copy.sql(query).fetch().records() if row["period"] in periods] for query in wanted]
+        found = [copy.sql(query).fetch().records() for query in wanted]
+    named = [[{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for rows in found]
+    return [[row for row in rows if row["period"] in periods] for rows in named]
 
 
 def _print(

@@ -24,16 +24,16 @@ class Compared:
         found, self.problem = decided(source, source.rows("differences"))
         self.is_any = bool(runs)
         self._runs = [run for run in runs if run["verdict"] != "failed"]
-        self._open = Counter(f"{row['day']:%Y-%m}" for row in found if row["day"] and row["state"] == "open")
+        self._open = Counter(month_start(row["day"]) for row in found if row["day"] and row["state"] == "open")
 
-    def last(self, month: str) -> datetime | None:
+    def last(self, month: date) -> datetime | None:
         """When the end of a month was last compared; None where no comparison looked at the whole of it."""
         begins, ends = month_days(month)
         whole = any(run["window_start"] <= begins for run in self._runs)
         looked = [run["ended_at_utc"] for run in self._runs if run["window_start"] <= ends <= run["window_end"]]
         return max(looked) if whole and looked else None
 
-    def open(self, month: str) -> int | None:
+    def open(self, month: date) -> int | None:
         """Open differences of a month's days; None where it was not compared."""
         return self._open[month] if self.last(month) else None
 
@@ -52,7 +52,7 @@ class Compared:
         )
 
 
-def _days(month: str) -> str:
+def _days(month: date) -> str:
     return urlencode(dict(zip(("first", "last"), month_days(month), strict=True)))
 
 

@@ -80,7 +80,7 @@ class CoverageMap:
     """The map of one supplier. `lines` are drawn, the bookings first; `hidden` are the products that are not."""
 
     supplier: str
-    months: tuple[str, ...]
+    months: tuple[date, ...]
     lines: tuple[Line, ...]
     hidden: tuple[Line, ...]
     worth: str
@@ -97,12 +97,12 @@ def coverage_map(supplier: str, rows: Iterable[Mapping[str, Any]], now: datetime
         now: When anything of the copy was last verified.
         today: The day of that at the business; months before its month are over.
     """
-    found: dict[tuple[str | None, str | None], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    found: dict[tuple[str | None, str | None], dict[date, Mapping[str, Any]]] = defaultdict(dict)
     for row in rows:
         found[row["product_key"], row["channel_name"]][row["travel_month"] or row["booking_month"]] = row
     several = sum(product is None for product, _ in found) > 1
     months = tuple(sorted({month for cells in found.values() for month in cells}))
-    this_month = f"{today:%Y-%m}"
+    this_month = today.replace(day=1)
     lines = [
         _line(product, f"{channel}: all bookings" if several else "All bookings", cells, months, now, this_month)
         for (product, channel), cells in found.items()
@@ -127,10 +127,10 @@ def _place(line: Line) -> tuple[int, int, int, str, str]:
 def _line(
     product: str | None,
     bookings: str,
-    cells: Mapping[str, Mapping[str, Any]],
-    months: Sequence[str],
+    cells: Mapping[date, Mapping[str, Any]],
+    months: Sequence[date],
     now: datetime,
-    this_month: str,
+    this_month: date,
 ) -> Line:
     name = next((str(row["product_name"]) for row in cells.values() if row.get("product_name")), product or "")
     verified = [
@@ -142,7 +142,9 @@ def _line(
     return Line(
         product_key=product,
         name=name,
-        cells=tuple(_cell(name, month, cells.get(month), now, counts=month >= this_month) for month in months),
+        cells=tuple(
+            _cell(name, f"{month:%Y-%m}", cells.get(month), now, counts=month >= this_month) for month in months
+        ),
         oldest=min(verified, default=None),
     )
 

@@ -61,13 +61,12 @@ def year_earlier(day: date) -> date:
     return day.replace(year=day.year - 1, day=28 if (day.month, day.day) == (2, 29) else day.day)
 
 
-def month_days(month: str) -> tuple[date, date]:
-    """First and last day of `YYYY-MM`."""
-    first = date.fromisoformat(f"{month}-01")
-    return first, month_end(first)
+def month_days(day: date) -> tuple[date, date]:
+    """First and last day of its month."""
+    return month_start(day), month_end(day)
 
 
-def months(first: date, last: date) -> list[str]:
-    """`YYYY-MM` of every month from that of `first` to that of `last`."""
+def months(first: date, last: date) -> list[date]:
+    """The first day of every month from that of `first` to that of `last`."""
     count = (last.year - first.year) * 12 + last.month - first.month + 1
-    return [f"{month_start(first, n):%Y-%m}" for n in range(count)]
+    return [month_start(first, n) for n in range(count)]

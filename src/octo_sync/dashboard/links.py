@@ -24,7 +24,7 @@ _FIELDS = {
 }
 
 
-_LAST_MONTH = "2200-12"
+_LAST_MONTH = date(2200, 12, 1)
 """Filters take no later one."""
 
 

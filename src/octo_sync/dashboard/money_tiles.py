@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import pictures
-from octo_sync.dashboard.days import month_days, month_end, month_start, months
+from octo_sync.dashboard.days import month_end, month_start, months
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from
@@ -15,7 +15,7 @@ from octo_sync.dashboard.view import Tile
 from octo_sync.flows import wording
 
 _Rows = Sequence[Mapping[str, Any]]
-_Amounts = Mapping[str, Decimal | None]
+_Amounts = Mapping[date, Decimal | None]
 _COURSE = 12
 """Months of a tile's line."""
 
@@ -35,10 +35,10 @@ def largest_currency(rows: _Rows, number: str = "bookings") -> str | None:
 
 
 def by_month(
-    rows: _Rows, month: str, amount: str, is_known: Callable[[Mapping[str, Any]], bool], across: Sequence[str]
+    rows: _Rows, month: str, amount: str, is_known: Callable[[Mapping[str, Any]], bool], across: Sequence[date]
 ) -> _Amounts:
     """An amount of these months, all rows of a month together; None where one of them is not known."""
-    found: dict[str, Decimal | None] = dict.fromkeys(across, Decimal(0))
+    found: dict[date, Decimal | None] = dict.fromkeys(across, Decimal(0))
     for row in rows:
         if (before := found.get(row[month])) is not None:
             found[row[month]] = before + (row[amount] or 0) if is_known(row) else None
@@ -49,23 +49,23 @@ def finance(source: Source, first: date, last: date, today: date, only: Mapping[
     """Net payable, refunds due and what is deferred, in the currency of most bookings; months to come have no tile."""
     asked = {"first": begins(first, last), "last": last, **only}
     net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
-    deferred = [{**row, "month": f"{row['month_end']:%Y-%m}"} for row in source.rows("finance_deferred", **asked)]
+    deferred = [{**row, "month": month_start(row["month_end"])} for row in source.rows("finance_deferred", **asked)]
     shown = months(first, min(last, today))
     currency = largest_currency([row for row in net if row["travel_month"] in shown])
     if currency is None:
         return []
     known = known_from(source, only["channel"]) or date.max
-    across = [month for month in months(asked["first"], last) if month_days(month)[0] >= known]
+    across = [month for month in months(asked["first"], last) if month >= known]
     chosen = {"currency": currency, **({"connection_id": only["channel"]} if only["channel"] else {})}
     end = month_end(min(last, today))
 
     def made(
-        label: str, name: str, rows: _Rows, month: str, amount: str, missing: str, href: str, of: list[str]
+        label: str, name: str, rows: _Rows, month: str, amount: str, missing: str, href: str, of: list[date]
     ) -> Tile:
         rows = [row for row in rows if row["currency"] == currency]
         amounts = by_month(rows, month, amount, lambda row: row.get("is_complete", True) and not row[missing], across)
         value = _total([row for row in rows if row[month] in of], amount)
-        return tile(label, name, currency, amounts, value, href, (month_days(of[0])[0], month_days(of[-1])[1]))
+        return tile(label, name, currency, amounts, value, href, (of[0], month_end(of[-1])))
 
     return [
         made(
@@ -109,7 +109,7 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
         return []
     across, ago = months(first, last), pictures.known_a_year_ago(first, last, known)
     earlier = pictures.revenue_year_earlier(source, first, last, today, only) if ago else []
-    begun = [month for month in across if month <= f"{today:%Y-%m}" and known and month_days(month)[0] >= known]
+    begun = [month for month in across if month <= today and known and month >= known]
     names = {"connection_id": only["channel"], "product_key": only["product"], "currency": currency}
     href = bookings_page({name: value for name, value in names.items() if value}, "sold", first, last)
     same = ", by the same time" if last >= today else ""
@@ -160,7 +160,7 @@ def tile(
     )
 
 
-def _span(across: Sequence[str]) -> str:
+def _span(across: Sequence[date]) -> str:
     return " to ".join(wording.month(month) for month in dict.fromkeys((across[0], across[-1])))
 
 

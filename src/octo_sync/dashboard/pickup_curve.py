@@ -40,14 +40,14 @@ def drawn(
     rows = source.rows("pickup", first=first, last=last, **asked)
     # A month has one colour on every page, whichever months stand beside it.
     colors = {
-        month: charts.SERIES[(12 * int(month[:4]) + int(month[5:])) % len(charts.SERIES)]
+        month: charts.SERIES[(12 * month.year + month.month) % len(charts.SERIES)]
         for month in sorted({r["travel_month"] for r in rows})
     }
     styles = {row["travel_month"]: "dashed" for row in rows if not row["is_final"]}
     to_come = {month: (month_days(month)[1] - today).days for month in styles}
     known = [row for row in rows if row["days_out"] >= to_come.get(row["travel_month"], 0)]
     if year_ago:
-        after = {f"{int(month[:4]) - 1}{month[4:]}": month for month in styles}
+        after = {year_earlier(month): month for month in styles}
         before = source.rows("pickup", first=year_earlier(month_start(first)), last=year_earlier(last), **asked)
         for row in before:
             then = row["travel_month"]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import charts
-from octo_sync.dashboard.days import DAY, month_days, months, year_earlier
+from octo_sync.dashboard.days import DAY, month_days, month_start, months, year_earlier
 from octo_sync.dashboard.links import bookings_page, known_text, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, listed
@@ -190,7 +190,7 @@ def revenue_year_earlier(
     source: Source, first: date, last: date, today: date, only: Mapping[str, str | None]
 ) -> list[Mapping[str, Any]]:
     """Rows of `revenue_months` of a year earlier: of a month that is not over what it had at the same time."""
-    over = f"{year_earlier(today):%Y-%m}"
+    over = month_start(year_earlier(today))
     return [
         row
         for by in (None, year_earlier(today - DAY))
@@ -199,11 +199,11 @@ def revenue_year_earlier(
     ]
 
 
-def known_a_year_ago(first: date, last: date, known: date | None) -> dict[str, str]:
+def known_a_year_ago(first: date, last: date, known: date | None) -> dict[date, date]:
     """Each month of these days of which all that is asked for a year earlier is known, and that month; all from `known` on."""
     begins = year_earlier(first)
-    both = ((month, f"{int(month[:4]) - 1}{month[4:]}") for month in months(first, last))
-    return {month: ago for month, ago in both if known and max(begins, date.fromisoformat(f"{ago}-01")) >= known}
+    both = ((month, year_earlier(month)) for month in months(first, last))
+    return {month: ago for month, ago in both if known and max(begins, ago) >= known}
 
 
 def largest_currencies(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[Mapping[str, Any]]], str]:
@@ -237,11 +237,11 @@ def undated(rows: Sequence[Mapping[str, Any]]) -> str:
 def _revenue_of(
     currency: str,
     rows: Sequence[Mapping[str, Any]],
-    across: Sequence[str],
+    across: Sequence[date],
     today: date,
     colors: Mapping[str, str],
     earlier: Sequence[Mapping[str, Any]],
-    ago: Mapping[str, str],
+    ago: Mapping[date, date],
     by: date,
     behind: Callable[[Mapping[str, Any]], str],
 ) -> Chart:
@@ -281,7 +281,7 @@ def _revenue_of(
             [wording.month(month) for month in across],
             series,
             colors=colors,
-            faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
+            faint_from=next((n for n, month in enumerate(across) if month > today), None),
             beside={"a year earlier": in_all} if ago else {},
         ),
         table=listed(

@@ -154,8 +154,8 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
         return wording.money_text(value.amount, value.currency, sign=value.sign)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if column.kind == "month":
-        return wording.month(str(value))
+    if column.kind == "month" and isinstance(value, date):
+        return wording.month(value)
     if column.kind == "share" and isinstance(value, float | int):
         return wording.share(value)
     if isinstance(value, int):

@@ -58,7 +58,7 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
         return None
     first = date.fromisoformat(f"{period}-01")
     last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-    channels = reader.query(_KNOWN, {"period": period}).records()
+    channels = reader.query(_KNOWN, {"period": first}).records()
     ongoing = [row["channel_name"] for row in channels if row["as_of_date"] is None or row["as_of_date"] <= last]
     unknown = [row["channel_name"] for row in channels if not row["is_complete"]]
     if ongoing or not channels:
@@ -70,9 +70,9 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
             f"Not all bookings that travel in {period} are known{_of(unknown)}, so its figures may be too small. Pull the "
             f"month with octo-sync sync --travel {first}..{last}, or close it as it is with --incomplete."
         )
-    rows = reader.query(_SOLD, {"period": period}).records()
+    rows = reader.query(_SOLD, {"period": first}).records()
     bookings = tuple(ClosedBooking(**row) for row in rows)
-    totals = tuple(ClosedTotal(**row) for row in reader.query(_TOTALS, {"period": period}).records())
+    totals = tuple(ClosedTotal(**row) for row in reader.query(_TOTALS, {"period": first}).records())
     closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings, totals=totals)
     closing = replace(closing, digest=closing.computed_digest())
     return closing if journal.closings.add(closing) else None

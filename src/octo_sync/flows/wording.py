@@ -85,9 +85,9 @@ def short_day(at: date) -> str:
     return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]}"
 
 
-def month(text: str) -> str:
-    """`2026-11` → `Nov 2026`."""
-    return f"{_MONTHS[int(text[5:7]) - 1]} {text[:4]}"
+def month(at: date) -> str:
+    """`Nov 2026`."""
+    return f"{_MONTHS[at.month - 1]} {at.year:04}"
 
 
 def instant(at: datetime, *, seconds: bool = False) -> str:

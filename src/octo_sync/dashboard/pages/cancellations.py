@@ -102,9 +102,9 @@ def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
     )
 
 
-def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, str], behind: _Behind) -> Chart:
+def _by_month(rows: list[dict[str, Any]], across: list[date], colors: dict[str, str], behind: _Behind) -> Chart:
     sold: dict[str, int] = defaultdict(int)
-    counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    counted: dict[tuple[str, date], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
         name = wording.plain(row["channel_name"])  # of more than one connection, perhaps
         sold[name] += row["was_sold"]

@@ -41,7 +41,7 @@ def build(source: Source, filters: Filters) -> View:
         then = ago.get(row["travel_month"])
         return before.get((row["currency"], row["connection_id"], then), 0.0) if then else None
 
-    to_come = next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None)
+    to_come = next((n for n, month in enumerate(across) if month > today), None)
     mixes = [
         _mix(currency, rows, across, to_come, colors, behind, share_then if ago else None)
         for currency, rows in drawn.items()
@@ -49,7 +49,7 @@ def build(source: Source, filters: Filters) -> View:
     undated = pictures.undated(source.rows("revenue_undated", channel=None, **asked))
     return View(
         "Channels",
-        f"Sold bookings that travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency "
+        f"Sold bookings that travel {wording.month(first)} to {wording.month(last)}, each currency "
         "for itself."
         + pictures.in_part(first, known_from(source))
         + pictures.beyond(source, last, None)
@@ -66,7 +66,7 @@ def build(source: Source, filters: Filters) -> View:
 def _mix(
     currency: str,
     rows: Sequence[Mapping[str, Any]],
-    across: list[str],
+    across: list[date],
     to_come: int | None,
     colors: Mapping[str, str],
     behind: Callable[[Mapping[str, Any]], str],

@@ -40,7 +40,7 @@ def build(source: Source, filters: Filters) -> View:
     zones = sorted({row["business_time_zone"] or "UTC" for row in source.rows("sync_connections")})
     return View(
         "Finance",
-        f"Whole months, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
+        f"Whole months, {wording.month(first)} to {wording.month(last)}, each currency for itself. "
         "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each. "
         f"The venue's clock decides the month of travel; the business time zone ({', '.join(zones)}) decides all other months."
         + pictures.in_part(first, known_from(source, filters.channel))
@@ -306,7 +306,7 @@ def _deferred(
         return [each]
     end = rows[0]["month_end"]
     by_month = listed(
-        f"Deferred revenue at the end of {wording.month(f'{end:%Y-%m}')}, by month of travel",
+        f"Deferred revenue at the end of {wording.month(end)}, by month of travel",
         [{**row, "month_end": end} for row in months],
         Column("Travel month", "month", "travel_month"),
         Column("Currency", "text", "currency", none="no currency"),

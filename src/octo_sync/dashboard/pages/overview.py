@@ -184,7 +184,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
 
 def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
     """What this month of travel brings in, in the currency of most bookings."""
-    month = f"{today:%Y-%m}"
+    month = month_start(today)
     asked = {"first": sold[0], "last": sold[1], "product": None, "channel": None, "currency": None, "by": None}
     found = source.rows("revenue_months", **asked)
     rows = [row for row in found if row["travel_month"] == month]
@@ -197,11 +197,11 @@ def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
     course: list[Decimal | None] = []
     for each in months(sold[0], today):
         sums = [row for row in found if (row["travel_month"], row["currency"]) == (each, largest)]
-        is_known = month_days(each)[0] >= known and not any(row["without_retail"] for row in sums)
+        is_known = each >= known and not any(row["without_retail"] for row in sums)
         course.append(_retail(sums) if is_known else None)
     if of and None not in course[-2:] and len(course) > 1:
-        before = f"{month_start(today, -1):%Y-%m}"
-        told.insert(0, f"vs {wording.money_text(course[-2], largest)} in all of {wording.month(before)}")
+        before = wording.month(month_start(today, -1))
+        told.insert(0, f"vs {wording.money_text(course[-2], largest)} in all of {before}")
     if without := sum(row["without_retail"] for row in of):
         told.append(f"{without:,} of them have no price")
     if others := sum(row["bookings"] for row in rows) - bookings:

@@ -48,10 +48,10 @@ def build(source: Source, filters: Filters) -> View:
     undated = source.rows("revenue_undated", **only, currency=None)
     return View(
         "Pick-up",
-        f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
+        f"Months of travel {wording.month(first)} to {wording.month(last)}: guests on the books by "
         "days before travel." + pictures.in_each(source, filters.channel),
         [
-            Section("", [Tiles(_tiles(source, guests, only, f"{today:%Y-%m}", f"pickup?{urlencode(given)}#pace"))]),
+            Section("", [Tiles(_tiles(source, guests, only, month_start(today), f"pickup?{urlencode(given)}#pace"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
@@ -84,7 +84,7 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _tiles(
-    source: Source, months: list[dict[str, Any]], only: Mapping[str, Any], this_month: str, pace: str
+    source: Source, months: list[dict[str, Any]], only: Mapping[str, Any], this_month: date, pace: str
 ) -> list[Tile]:
     """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled."""
     rows = [row for row in months if row["travel_month"] > this_month]
@@ -138,7 +138,7 @@ def _days(source: Source, rows: list[dict[str, Any]], only: Mapping[str, Any]) -
         return []
     (by,) = ends
     since = by - (_COURSE - 1) * DAY
-    first, last = (month_days(rows[n]["travel_month"])[0] for n in (0, -1))
+    first, last = (rows[n]["travel_month"] for n in (0, -1))
     found = {
         row["day"]: row["guests"]
         for row in source.rows("pace_days", first=first, last=last, since=since, by=by, **only)
@@ -300,10 +300,10 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
     Where some of these are not over, of them alone: the others can no longer change.
     """
     known = [row["travel_month"] for row in months if row["is_complete"] and row["is_last_year_complete"]]
-    known = [month for month in known if month >= f"{today:%Y-%m}"] or known
-    first, last = (month_days(known[0])[0], month_days(known[-1])[1]) if known else (asked["first"], asked["last"])
+    known = [month for month in known if month >= month_start(today)] or known
+    first, last = (known[0], month_end(known[-1])) if known else (asked["first"], asked["last"])
     return listed(
-        f"Guests on the books by product and channel, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}",
+        f"Guests on the books by product and channel, {wording.month(first)} to {wording.month(last)}",
         source.rows("pace", **{**asked, "first": first, "last": last}, by="channel"),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),

@@ -28,7 +28,6 @@ _COVERAGE = (
     "and connection_id in (select connection_id from core.connections where is_active)"
 )
 """A connection that the pipeline has no more is never verified again."""
-_NEVER = "9999-12"
 _BOOKINGS = {
     column: (
         "select b.connection_id, b.booking_uuid, b.supplier_reference, b.reseller_reference, b.status, b.is_test, "  # noqa: S608 - one of three names
@@ -112,7 +111,7 @@ class Facts:
             found = {month: bool(complete) for month, complete in rows.rows}
             # A list by day of booking has no month of travel, and knows none wholly.
             knows = found.pop(None, None) is None
-            self._months = {month: complete and knows for month, complete in found.items()}
+            self._months = {f"{month:%Y-%m}": complete and knows for month, complete in found.items()}
         return self._months
 
     def seen(self) -> datetime | None:
@@ -120,10 +119,10 @@ class Facts:
 
         What was booked in a window travels in it or later.
         """
-        last = f"{self.window.end:%Y-%m}" if self.day == "travel_date" else _NEVER
+        last = self.window.end if self.day == "travel_date" else date.max
         rows = self.reader.query(
             f"select min(verified_at_utc) from {_COVERAGE} and coalesce(travel_month, $first) between $first and $last",  # noqa: S608 - the same
-            {"first": f"{self.window.start:%Y-%m}", "last": last},
+            {"first": self.window.start.replace(day=1), "last": last},
         )
         return rows.rows[0][0] if rows.rows else None
 
