@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from octo_sync.flows.ask import Question, Value
 
 
-@options.example("ask 14")
-@click.command()
+@click.command(epilog=options.example("ask 14"))
 @click.argument("question", required=False)
 @click.option(
     "--param",

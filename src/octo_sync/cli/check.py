@@ -7,8 +7,7 @@ from octo_sync.destinations.base import Rows
 from octo_sync.flows.publish import SqlFile, sql_files
 
 
-@options.example("check --limit 5")
-@click.command()
+@click.command(epilog=options.example("check --limit 5"))
 @options.places_of
 @options.limit(20, "Rows to print per check at most.", 1)
 @click.option(

@@ -17,8 +17,7 @@ from octo_sync.journal import Closing
 _MOST = 20
 
 
-@options.example("close 2026-10")
-@click.command()
+@click.command(epilog=options.example("close 2026-10"))
 @click.argument("period", required=False, metavar="[MONTH]")
 @click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
 @options.places_of

@@ -9,8 +9,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 
-@options.example("config --origin")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("config --origin"))
 def command() -> None:
     """Show or validate the configuration in force."""
 
@@ -18,8 +17,7 @@ def command() -> None:
 command.default = "show"
 
 
-@options.example("config show --origin")
-@command.command("show")
+@command.command("show", epilog=options.example("config show --origin"))
 @options.project
 @click.option("--origin", is_flag=True, help="Also show where each value comes from.")
 @options.as_json
@@ -56,8 +54,7 @@ def _text(value: object) -> str:
     return str(value) or '""'
 
 
-@options.example("config validate")
-@command.command("validate")
+@command.command("validate", epilog=options.example("config validate"))
 @options.project
 @options.as_json
 def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:

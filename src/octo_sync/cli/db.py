@@ -16,8 +16,7 @@ from octo_sync.journal import newest_schema
 from octo_sync.pipeline import Pipeline
 
 
-@options.example("db backup ../octo-backup")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("db backup ../octo-backup"))
 def command() -> None:
     """Back up, restore, migrate or rebuild the databases."""
 
@@ -72,8 +71,7 @@ def _of_warehouse(loaded: Pipeline) -> tuple[int | None, dict[str, dict[str, str
     return schema, {"postgres": {"server": server}}
 
 
-@options.example("db migrate --check")
-@command.command("migrate")
+@command.command("migrate", epilog=options.example("db migrate --check"))
 @options.places_of
 @click.option("--check", is_flag=True, help="Only show the versions; exit 3 when they differ.")
 @options.as_json
@@ -100,8 +98,7 @@ def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
     return 0
 
 
-@options.example("db backup ../octo-backup")
-@command.command("backup")
+@command.command("backup", epilog=options.example("db backup ../octo-backup"))
 @click.argument("target", type=click.Path(path_type=Path, file_okay=False))
 @options.places_of
 @options.as_json
@@ -128,8 +125,7 @@ def backup(target: Path, project: options.Places, *, json_: bool) -> int:
     return 0
 
 
-@options.example("db restore ../octo-backup --force")
-@command.command("restore")
+@command.command("restore", epilog=options.example("db restore ../octo-backup --force"))
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
 @options.places_of
@@ -155,8 +151,7 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
     return 0
 
 
-@options.example("db rebuild")
-@command.command("rebuild")
+@command.command("rebuild", epilog=options.example("db rebuild"))
 @click.option(
     "--from",
     "former",

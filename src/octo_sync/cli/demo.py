@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 
-@options.example("demo --bookings 200")
-@click.command()
+@click.command(epilog=options.example("demo --bookings 200"))
 @click.option("--seed", type=int, default=7, show_default=True, help="What the sandbox makes its data from.")
 @click.option(
     "--bookings", type=click.IntRange(20, 200_000), default=3000, show_default=True, help="Bookings the sandbox holds."

@@ -15,8 +15,7 @@ TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 """A test compares them with the folders of `deploy/`; named here so that help starts fast."""
 
 
-@options.example("deploy systemd")
-@click.command()
+@click.command(epilog=options.example("deploy systemd"))
 @click.argument("target", type=click.Choice(TARGETS))
 @options.project
 @click.option(

@@ -40,8 +40,7 @@ from octo_sync.octo.client import OctoClient, trusted
 from octo_sync.pipeline import Pipeline
 
 
-@options.example("doctor --offline")
-@click.command()
+@click.command(epilog=options.example("doctor --offline"))
 @options.project
 @click.option("--offline", is_flag=True, help="Make no network calls.")
 @click.option("--quick", is_flag=True, help="Only test that services answer: about five calls each.")

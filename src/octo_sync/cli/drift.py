@@ -6,8 +6,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.sync.drift import KEPT, accept
 
 
-@options.example("drift")
-@click.command()
+@click.command(epilog=options.example("drift"))
 @click.option("--accept", "path", metavar="PATH", help="Drop the values of this field, such as bookings.utcUpdatedAt.")
 @click.option("-c", "--connection", metavar="NAME", help="With --accept: only of this connection.")
 @options.places_of

@@ -36,8 +36,7 @@ class _Item(NamedTuple):
     full_name: str = ""
 
 
-@options.example("export fct_bookings --to bookings.csv")
-@click.command()
+@click.command(epilog=options.example("export fct_bookings --to bookings.csv"))
 @click.argument("what", nargs=-1)
 @click.option("--sql", "query", metavar="QUERY", help="Export the rows of this SQL query instead.")
 @click.option(

@@ -60,8 +60,7 @@ _SCHEDULE = """\
 """
 
 
-@options.example("init --url https://api.example.com --token-env ACME_TOKEN")
-@click.command()
+@click.command(epilog=options.example("init --url https://api.example.com --token-env ACME_TOKEN"))
 @click.option("--url", help="The service's base address, ending in its version, e.g. https://api.example.com/octo/v1.")
 @click.option(
     "--token-env", metavar="NAME", help="The environment variable that holds the token; never the token itself."

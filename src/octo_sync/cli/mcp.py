@@ -29,8 +29,7 @@ _INSTRUCTIONS = (
 )
 
 
-@options.example("mcp -C octo-demo")
-@click.command()
+@click.command(epilog=options.example("mcp -C octo-demo"))
 @options.places_of
 def command(project: options.Places) -> int:
     """Let an assistant ask the read copy, over the Model Context Protocol.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-C = TypeVar("C", bound=click.Command)
 
 _ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
@@ -58,14 +57,9 @@ def places_of(function: F) -> F:
     return project(cast("F", with_places))
 
 
-def example(words: str) -> Callable[[C], C]:
-    """A line to copy, without the program's name, at the end of a command's `--help`."""
-
-    def with_example(command: C) -> C:
-        command.epilog = f"\b\nExample: octo-sync {words}"  # \\b keeps it on one line
-        return command
-
-    return with_example
+def example(words: str) -> str:
+    """A line to copy, given without the program's name, for the end of a command's `--help`."""
+    return f"\b\nExample: octo-sync {words}"  # \\b keeps it on one line
 
 
 def color(**more: Any) -> Callable[[F], F]:  # noqa: ANN401 - of `click.option`

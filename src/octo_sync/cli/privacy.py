@@ -28,8 +28,7 @@ _OUT_OF_REACH = (
 )
 
 
-@options.example("privacy export --email guest@example.com --to guest.json")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("privacy export --email guest@example.com --to guest.json"))
 def command() -> None:
     """Erase a person, or export everything that is stored about one."""
 
@@ -45,8 +44,7 @@ def _who(function: F) -> F:
     return function
 
 
-@options.example("privacy list")
-@command.command("list")
+@command.command("list", epilog=options.example("privacy list"))
 @options.places_of
 @options.as_json
 def list_(project: options.Places, *, json_: bool) -> int:
@@ -73,8 +71,7 @@ def list_(project: options.Places, *, json_: bool) -> int:
     return 0
 
 
-@options.example("privacy erase --email guest@example.com")
-@command.command("erase")
+@command.command("erase", epilog=options.example("privacy erase --email guest@example.com"))
 @_who
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.project
@@ -113,8 +110,7 @@ def erase(
     return 0 if done.done_at and not done.left else 5
 
 
-@options.example("privacy export --email guest@example.com --to guest.json")
-@command.command("export")
+@command.command("export", epilog=options.example("privacy export --email guest@example.com --to guest.json"))
 @_who
 @click.option(
     "--to",

@@ -12,8 +12,7 @@ from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.pipeline import Pipeline
 
 
-@options.example("publish")
-@click.command()
+@click.command(epilog=options.example("publish"))
 @options.places_of
 @options.as_json
 def command(project: options.Places, *, json_: bool) -> int:

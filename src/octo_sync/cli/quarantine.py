@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 _FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id"]
 
 
-@options.example("quarantine --retry --all")
-@click.command()
+@click.command(epilog=options.example("quarantine --retry --all"))
 @click.argument("ids", nargs=-1)
 @click.option("--retry", is_flag=True, help="Reset the failures of IDS, so that the next sync fetches them again.")
 @click.option("--drop", is_flag=True, help="Take IDS off the list without trying again.")

@@ -18,8 +18,7 @@ from octo_sync.model import Window
 from octo_sync.pipeline import Pipeline, ThereTable
 
 
-@options.example("reconcile ledger --html ledger.html")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("reconcile ledger --html ledger.html"))
 def command() -> None:
     """Compare the copy with a ledger, CRM or other system; explain every difference.
 
@@ -30,8 +29,7 @@ def command() -> None:
 command.default, command.default_takes_a_name = "run", True
 
 
-@options.example("reconcile run ledger --dry-run")
-@command.command("run")
+@command.command("run", epilog=options.example("reconcile run ledger --dry-run"))
 @click.argument("name", required=False)
 @options.places_of
 @click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
@@ -93,8 +91,7 @@ def _run_all(
     return code
 
 
-@options.example("reconcile list")
-@command.command("list")
+@command.command("list", epilog=options.example("reconcile list"))
 @options.places_of
 @options.as_json
 def list_(project: options.Places, *, json_: bool) -> int:
@@ -119,8 +116,7 @@ def list_(project: options.Places, *, json_: bool) -> int:
     return 0
 
 
-@options.example("reconcile accept supplier_reference=1042 --note refunded")
-@command.command("accept")
+@command.command("accept", epilog=options.example("reconcile accept supplier_reference=1042 --note refunded"))
 @click.argument("key")
 @click.option("--note", help="Why; required unless --undo.")
 @click.option(

@@ -29,8 +29,7 @@ _WIDTH = 1440
 _SECONDS = 60.0
 
 
-@options.example("report --to overview.html")
-@click.command()
+@click.command(epilog=options.example("report --to overview.html"))
 @options.places_of
 @click.option(
     "--to",

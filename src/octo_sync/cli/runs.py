@@ -6,8 +6,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.status.document import run_document
 
 
-@options.example("runs last")
-@click.command()
+@click.command(epilog=options.example("runs last"))
 @click.argument("run", required=False)
 @options.places_of
 @options.limit(20, "How many, the newest first.", 1)

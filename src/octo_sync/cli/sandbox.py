@@ -24,8 +24,7 @@ _CHANGES = {
 }
 
 
-@options.example("sandbox serve --demo")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("sandbox serve --demo"))
 def command() -> None:
     """Run the built-in OCTO service alone, with data, webhooks and faults."""
 
@@ -33,8 +32,7 @@ def command() -> None:
 command.default = "serve"
 
 
-@options.example("sandbox serve --bookings 200")
-@command.command("serve")
+@command.command("serve", epilog=options.example("sandbox serve --bookings 200"))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=8808, show_default=True, help="Port; 0 takes a free one."
@@ -119,8 +117,7 @@ def _announce(base_url: str, config: "SandboxConfig") -> None:
     sys.stdout.flush()
 
 
-@options.example("sandbox trigger booking -n 5")
-@command.command("trigger")
+@command.command("trigger", epilog=options.example("sandbox trigger booking -n 5"))
 @click.argument("event", type=click.Choice(list(_CHANGES)))
 @options.project
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many changes.")

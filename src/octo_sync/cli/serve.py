@@ -15,8 +15,7 @@ from octo_sync.flows.sync.keep import Keeper
 from octo_sync.pipeline import STOP_WITHIN, Pipeline
 
 
-@options.example("serve --open")
-@click.command()
+@click.command(epilog=options.example("serve --open"))
 @options.project
 @click.option(
     "--only",

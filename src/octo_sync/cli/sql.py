@@ -8,8 +8,7 @@ import click
 from octo_sync.cli import console, guard, options
 
 
-@options.example('sql "select status, count(*) from fct_bookings group by 1"')
-@click.command()
+@click.command(epilog=options.example('sql "select status, count(*) from fct_bookings group by 1"'))
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
 @options.places_of

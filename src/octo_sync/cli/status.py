@@ -25,8 +25,7 @@ _PUBLISHED_AT = (
 """On PostgreSQL each publish says so in the schema's comment."""
 
 
-@options.example("status --fail-if-stale 26h")
-@click.command()
+@click.command(epilog=options.example("status --fail-if-stale 26h"))
 @options.project
 @click.option(
     "--fail-if-stale", "limit", metavar="AGE", help="Exit with code 3 when something was not verified within this time."

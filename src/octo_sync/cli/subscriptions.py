@@ -22,8 +22,7 @@ _only = click.option(
 )
 
 
-@options.example("subscriptions ensure")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("subscriptions ensure"))
 def command() -> None:
     """Manage the webhook subscription at each service.
 
@@ -31,8 +30,7 @@ def command() -> None:
     """
 
 
-@options.example("subscriptions ensure")
-@command.command("ensure")
+@command.command("ensure", epilog=options.example("subscriptions ensure"))
 @options.project
 @_only
 @options.as_json
@@ -44,8 +42,7 @@ def ensure(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json
     return _change("ensure", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
-@options.example("subscriptions rotate")
-@command.command("rotate")
+@command.command("rotate", epilog=options.example("subscriptions rotate"))
 @options.project
 @_only
 @options.as_json
@@ -57,8 +54,7 @@ def rotate(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json
     return _change("rotate", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
-@options.example("subscriptions remove")
-@command.command("remove")
+@command.command("remove", epilog=options.example("subscriptions remove"))
 @options.project
 @_only
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -75,8 +71,7 @@ def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes:
     return _change("remove", loaded, only, json_=json_)
 
 
-@options.example("subscriptions list")
-@command.command("list")
+@command.command("list", epilog=options.example("subscriptions list"))
 @options.project
 @_only
 @options.as_json

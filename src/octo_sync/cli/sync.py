@@ -22,8 +22,7 @@ _TOLD_WITHIN = 60.0
 """Seconds that notices may take at the end of a run."""
 
 
-@options.example("sync --dry-run")
-@click.command()
+@click.command(epilog=options.example("sync --dry-run"))
 @options.project
 @click.option("--full", is_flag=True, help="Start over instead of resuming an interrupted run.")
 @click.option("--travel", metavar="FROM..TO", help="Only these travel dates; also outside the horizon.")

@@ -27,8 +27,7 @@ _RESOURCES = {
 }
 
 
-@options.example("tables fct_bookings")
-@click.command()
+@click.command(epilog=options.example("tables fct_bookings"))
 @click.argument("name", required=False)
 @click.option("--ddl", is_flag=True, help="Print the CREATE TABLE statements with their comments.")
 @click.option("--digests", is_flag=True, help="Row count and digest per table, to compare two copies.")

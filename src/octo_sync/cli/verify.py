@@ -12,8 +12,7 @@ from octo_sync.flows.verify import Claims, LiveResult
 from octo_sync.pipeline import Pipeline
 
 
-@options.example("verify --live")
-@click.command()
+@click.command(epilog=options.example("verify --live"))
 @options.project
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
 @click.option(

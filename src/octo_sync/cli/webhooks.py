@@ -21,14 +21,12 @@ _EVERY = 0.2
 """Seconds between two looks at the journal."""
 
 
-@options.example("webhooks --follow")
-@click.group(cls=options.Group)
+@click.group(cls=options.Group, epilog=options.example("webhooks --follow"))
 def command() -> None:
     """List or follow the webhook deliveries, or replay them."""
 
 
-@options.example("webhooks list --last 50")
-@command.command("list")
+@command.command("list", epilog=options.example("webhooks list --last 50"))
 @options.project
 @click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
@@ -122,8 +120,7 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
     return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})
 
 
-@options.example("webhooks replay --since 2h")
-@command.command("replay")
+@command.command("replay", epilog=options.example("webhooks replay --since 2h"))
 @options.project
 @click.option(
     "--since",
