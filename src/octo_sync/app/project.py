@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.app.lake import DeltaTables
 from octo_sync.app.logs import hide
-from octo_sync.app.machine import SystemClock, alive, new_run_id
+from octo_sync.app.machine import SystemClock, alive, new_run_id, run_until_done
 from octo_sync.app.places import duckdb_warehouse, files, is_shared, open_warehouse, published
 from octo_sync.destinations.base import Destination, Fence
 from octo_sync.destinations.duckdb.publish import sweep_copies
@@ -303,6 +303,18 @@ async def open_project(
                 # Before anything else is written or published.
                 await asyncio.to_thread(erase if share is None else _erase_alone, ports)
             yield Project(ports, lease, warehouse, owed)
+
+
+def run_in_project(
+    pipeline: Pipeline, command: str, work: Callable[[Ports], T], *, journal: Journal | None = None
+) -> T:
+    """What `work`, which blocks, makes of the project, opened as `open_project` does. Blocking."""
+
+    async def run() -> T:
+        async with open_project(pipeline, command=command, journal=journal) as project:
+            return await asyncio.to_thread(work, project.ports)
+
+    return run_until_done(run())
 
 
 @contextlib.asynccontextmanager

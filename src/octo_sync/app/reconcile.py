@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from octo_sync import pipeline as settings
 from octo_sync.app import reading as api
 from octo_sync.app.hooks import tell
-from octo_sync.app.machine import SystemClock, environ, new_run_id, run_until_done
+from octo_sync.app.machine import SystemClock, environ, new_run_id
 from octo_sync.app.notify import smtp_of
 from octo_sync.app.places import published
-from octo_sync.app.project import open_journal, open_project
+from octo_sync.app.project import open_journal, run_in_project
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
 from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled
@@ -98,18 +98,11 @@ def make(
 
 def show(pipeline: Pipeline, *, command: str = "reconcile") -> bool:
     """Have readers see what was kept, with a publish; False when another process owns the project, which does it itself."""
-
-    async def run() -> bool:
-        async with open_project(pipeline, command=command) as project:
-            mirror_and_publish(project.ports)
-        return True
-
-    if not pipeline.publish.enabled:
-        return False
-    try:
-        return run_until_done(run())
-    except LeaseHeld:
-        return False
+    if pipeline.publish.enabled:
+        with contextlib.suppress(LeaseHeld):
+            run_in_project(pipeline, command, mirror_and_publish)
+            return True
+    return False
 
 
 def reconcile(

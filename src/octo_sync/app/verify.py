@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, cast
 
 from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.places import duckdb_warehouse, published, read_file
-from octo_sync.app.project import make_ports, open_clients, open_connections, open_journal, open_project
+from octo_sync.app.project import (
+    make_ports,
+    open_clients,
+    open_connections,
+    open_journal,
+    run_in_project,
+)
 from octo_sync.app.reading import reader as reader_of
 from octo_sync.errors import ConfigError, LeaseHeld
 from octo_sync.flows.contacts import Privacy
@@ -34,10 +40,7 @@ if TYPE_CHECKING:
 def verify_claims(pipeline: Pipeline) -> Claims:
     """Check the copy's own claims; asks no service. Beside another process it is the copy that readers have."""
 
-    async def run() -> Claims:
-        with contextlib.suppress(LeaseHeld):
-            async with open_project(pipeline, command="verify") as project:
-                return await asyncio.to_thread(_claims_of_owner, project.ports)
+    async def beside() -> Claims:
         async with open_connections(pipeline) as (journal, clients):
             with contextlib.closing(reader_of(published(pipeline), is_whole=True)) as reader:
                 copy = cast("Destination", reader)  # it is asked, and that is all
@@ -47,7 +50,10 @@ def verify_claims(pipeline: Pipeline) -> Claims:
                 marts = await asyncio.to_thread(incomplete, copy)
                 return replace(await asyncio.to_thread(claims, ports, _failed(found), marts=marts), of_readers=True)
 
-    return run_until_done(run())
+    try:
+        return run_in_project(pipeline, "verify", _claims_of_owner)
+    except LeaseHeld:
+        return run_until_done(beside())
 
 
 def _claims_of_owner(ports: Ports) -> Claims:
@@ -76,11 +82,7 @@ def check_next(pipeline: Pipeline, *, limit: int) -> list[Checked]:
         with unpublished(ports.warehouse, pipeline.directory) as draft:
             return run_checks(draft, pipeline.directory, limit=limit)
 
-    async def run() -> list[Checked]:
-        async with open_project(pipeline, command="check") as project:
-            return await asyncio.to_thread(look, project.ports)
-
-    return run_until_done(run())
+    return run_in_project(pipeline, "check", look)
 
 
 def verify_against_service(

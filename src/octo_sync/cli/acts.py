@@ -17,7 +17,7 @@ from typing import Any
 
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
-from octo_sync.app.project import open_project
+from octo_sync.app.project import open_project, run_in_project
 from octo_sync.app.reconcile import make
 from octo_sync.app.serve import Events, serve
 from octo_sync.cli.progress import shown
@@ -263,15 +263,10 @@ def reconcile(loaded: Pipeline, state: Mapping[str, Any]) -> Compared:
 
 def show(loaded: Pipeline) -> Path:
     """Publish what was compared too, and write the Overview of it."""
-
-    async def publish() -> None:
-        async with open_project(loaded, command="demo") as project:
-            made = await asyncio.to_thread(mirror_and_publish, project.ports)
-        if made.failed:
-            names = ", ".join(failed.check.name for failed in made.failed)
-            raise WarehouseError(f"{loaded.publish.path} does not show the comparison, because checks failed: {names}.")
-
-    run_until_done(publish())
+    made = run_in_project(loaded, "demo", mirror_and_publish)
+    if made.failed:
+        names = ", ".join(failed.check.name for failed in made.failed)
+        raise WarehouseError(f"{loaded.publish.path} does not show the comparison, because checks failed: {names}.")
     target = loaded.directory / "report.html"
     write(Source(loaded.publish.path, loaded.directory, now=SystemClock().now), target)
     return target

@@ -42,7 +42,7 @@ def command(
     timeout: float,
     show: bool,
     form: str,
-) -> int:
+) -> None:
     """Answer one of the ready-made questions, or list them.
 
     QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, today-7d, month-1 (the first day
@@ -50,7 +50,8 @@ def command(
     now-24h.
     """
     if question is None:
-        return _list(ask.questions(directory), form)
+        _list(ask.questions(directory), form)
+        return
     project = options.places(directory, pipeline)
     known = ask.questions(project.directory)
     found = ask.find(known, question)
@@ -59,7 +60,7 @@ def command(
         raise click.UsageError(f"There is no question {question!r}{hint or '.'} octo-sync ask lists them.")
     if show:
         click.echo(found.file.text.rstrip())
-        return 0
+        return
     with options.open_copy(project) as copy:
         values = answers(copy, found, given)
         rows = copy.sql(found.sql, values, timeout=timeout or None).fetch(limit or None)
@@ -86,7 +87,6 @@ def command(
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
     for remark in remarks:
         console.note(remark)
-    return 0
 
 
 def _remarks(copy: "Copy", question: "Question") -> list[str]:
@@ -97,23 +97,21 @@ def _remarks(copy: "Copy", question: "Question") -> list[str]:
     return []
 
 
-def _list(known: "Sequence[Question]", form: str) -> int:
-    if form == "json":
-        asked = [console.fields(q, "number", "name", "question", "description") for q in known]
-        for document, q in zip(asked, known, strict=True):
-            document["parameters"] = [
+def _list(known: "Sequence[Question]", form: str) -> None:
+    asked = [
+        console.fields(q, "number", "name", "question", "description")
+        | {
+            "parameters": [
                 console.fields(p, "name", "type", "meaning") | {"default": p.default or None} for p in q.parameters
             ]
-        console.document("questions", {"questions": asked})
-        return 0
+        }
+        for q in known
+    ]
     rows = [(q.number, q.name, q.question, " ".join(f"{p.name}={p.default}" for p in q.parameters)) for q in known]
     heads = ("no", "name", "question", "parameters")
-    if form == "table":
-        console.listed(heads, rows, fold="question", least=["parameters"])
-        console.note("Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE; --show prints its parameters and SQL.")
-    else:
-        console.write_rows(heads, rows, form)
-    return 0
+    hint = "Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE; --show prints its parameters and SQL."
+    document = {"questions": asked}
+    console.write_list(form, "questions", document, heads, rows, hint=hint, fold="question", least=["parameters"])
 
 
 def answers(copy: "Copy", question: "Question", given: Sequence[str]) -> "dict[str, Value]":

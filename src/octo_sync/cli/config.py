@@ -21,7 +21,7 @@ command.default = "show"
 @options.project
 @click.option("--origin", is_flag=True, help="Also show where each value comes from.")
 @options.as_json
-def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> int:
+def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> None:
     """Show the pipeline file's path and every value in force; of a token only its source."""
     path = pipelines.find(pipeline, directory)
     loaded, missing = options.without_tokens(path, directory)
@@ -35,13 +35,11 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
             "config",
             {"path": str(path), "settings": {key: {"value": value, "origin": where} for key, value, where in rows}},
         )
-        return 0
+        return
     console.note(f"# {path}")
     heads = ("key", "value", "origin") if origin else ("key", "value")
     click.echo(console.rows_text(heads, [(key, _text(value), where)[: len(heads)] for key, value, where in rows]))
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
-    return 0
+    console.warn(loaded.warnings)
 
 
 def _text(value: object) -> str:
@@ -71,8 +69,7 @@ def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     if json_:
         console.document("validate", {"ok": True, "error": None, "mistakes": [], "warnings": list(loaded.warnings)})
         return 0
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
+    console.warn(loaded.warnings)
     names = ", ".join(c.name for c in loaded.connections)
     click.echo(f"{console.styled('ok', fg='green', bold=True)}  {loaded.path}  connections: {names}")
     return 0

@@ -81,6 +81,12 @@ def note(text: str) -> None:
         click.echo("\n".join("\n".join(folded(each, width)) for each in text.split("\n")), err=True)
 
 
+def warn(warnings: Iterable[str]) -> None:
+    """What is odd in a pipeline file, each as a remark."""
+    for warning in warnings:
+        note(f"warning: {warning}")
+
+
 def say(text: str, *, head: str = "") -> None:
     """A sentence on stdout after `head`; a terminal gets it folded at words, every line below the first."""
     width, indent = terminal_width(), span(click.unstyle(head))
@@ -309,14 +315,27 @@ def write_rows(
             document("rows", {"columns": names, "rows": objects, **more})
 
 
-def write_list(columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, hint: str) -> None:
-    """The same, for a person with a hint below, and no table where there is nothing."""
-    if form != "table":
+def write_list(
+    form: str,
+    kind: str,
+    content: Mapping[str, Any],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    hint: str = "",
+    fold: str = "",
+    least: Sequence[str] = (),
+) -> None:
+    """A list: in JSON the document with its content, else its rows; a person gets it as `listed` makes it, and a hint below."""
+    if form == "json":
+        document(kind, content)
+    elif form != "table":
         write_rows(columns, rows, form)
-        return
-    if rows:
-        table(columns, rows)
-    note(hint)
+    else:
+        if rows:
+            listed(columns, rows, fold=fold, least=least)
+        if hint:
+            note(hint)
 
 
 def line(content: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
     help="Write the files into this folder instead.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
-def command(target: str, pipeline: str | None, directory: Path, to: Path | None, *, force: bool) -> int:
+def command(target: str, pipeline: str | None, directory: Path, to: Path | None, *, force: bool) -> None:
     """Print the files that run octo-sync under systemd, Docker, Kubernetes or cron.
 
     Also those for nginx or Caddy in front of it, and for monitoring. Paths, addresses and times are those of the pipeline
@@ -35,7 +35,7 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
     if to is not None:
         for path in deploy.write(made, to, force=force):
             click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
-        return 0
+        return
     short = [file for file in made if file.name != deploy.LOCK]
     for file in short:
         if len(made) > 1:
@@ -43,7 +43,6 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
         click.echo(file.text.rstrip("\n") + "\n" * (2 if len(made) > 1 and file is not short[-1] else 1), nl=False)
     if len(short) < len(made):
         console.note(f"{deploy.LOCK} belongs to them too, and is long: --to DIR writes it beside the others.")
-    return 0
 
 
 def _values(name: str | None, directory: Path) -> dict[str, object]:
@@ -62,8 +61,7 @@ def _values(name: str | None, directory: Path) -> dict[str, object]:
     loaded = pipeline.load(
         path, directory=directory, environ=deploy.stand_ins(document, options.environ()), overrides={}
     )
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
+    console.warn(loaded.warnings)
     place = directory.absolute()
     return deploy.values(loaded, document, _host(place), place)
 

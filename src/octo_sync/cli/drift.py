@@ -11,7 +11,7 @@ from octo_sync.flows.sync.drift import KEPT, accept
 @click.option("-c", "--connection", metavar="NAME", help="With --accept: only of this connection.")
 @options.places_of
 @options.as_form
-def command(path: str | None, connection: str | None, project: options.Places, *, form: str) -> int:
+def command(path: str | None, connection: str | None, project: options.Places, *, form: str) -> None:
     """List fields that a service no longer sends; accept that they are gone.
 
     The copy keeps their last values until they are accepted.
@@ -26,13 +26,9 @@ def command(path: str | None, connection: str | None, project: options.Places, *
         for entry in () if form == "json" else found:
             click.echo(f"accepted  {entry.connection}:{console.clean(entry.key)}")
         console.note("The values go with the next sync: octo-sync sync")
-        return 0
+        return
     entries = options.ask_journal(project, lambda journal: journal.quarantine.entries())
     rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries if e.resource == KEPT]
     heads = ("connection", "path", "since")
-    if form == "json":
-        console.document("drift", {"fields": console.dicts(heads, rows)})
-    else:
-        hint = "Drop their values: octo-sync drift --accept PATH, then octo-sync sync"
-        console.write_list(heads, rows, form, hint if rows else "Nothing is missing.")
-    return 0
+    hint = "Drop their values: octo-sync drift --accept PATH, then octo-sync sync" if rows else "Nothing is missing."
+    console.write_list(form, "drift", {"fields": console.dicts(heads, rows)}, heads, rows, hint=hint)

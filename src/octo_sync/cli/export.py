@@ -59,7 +59,7 @@ class _Item(NamedTuple):
 @click.option("--raw", is_flag=True, help="CSV: do not escape texts that a spreadsheet would run as formulas.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @options.timeout()
-@options.project
+@options.places_of
 @options.as_json
 def command(
     what: tuple[str, ...],
@@ -67,14 +67,13 @@ def command(
     target: str,
     form: str | None,
     given: tuple[str, ...],
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     raw: bool,
     force: bool,
     timeout: float,
     json_: bool,
-) -> int:
+) -> None:
     """Write tables, marts, questions or a query into files.
 
     WHAT is a table, a mart, a schema, a question's name, or dbt: a dbt project, or the file sources.yml alone. Files appear
@@ -82,7 +81,6 @@ def command(
     """
     if bool(what) == (query is not None):
         raise click.UsageError("Say what: names of tables, marts or questions, or --sql QUERY.")
-    project = options.places(directory, pipeline)
     with options.open_copy(project) as copy:
         if query is not None:
             items = [_Item("query", copy.sql(query, timeout=timeout or None))]
@@ -92,7 +90,7 @@ def command(
             items = _named(found, [table.name for table in copy.tables()] if form == _DELTA else ())
         if len(items) > 1 and form in (None, _XLSX) and not _is_folder(target) and _ending(target) == _XLSX:
             _workbook(copy, items, Path(target), force=force, json_=json_)
-            return 0
+            return
         if form == _DELTA:
             written = _delta(items, target)
         else:
@@ -107,7 +105,6 @@ def command(
         for item, one in zip(items, written, strict=True):
             what_of = "rows" if item.query is not None else "tables"
             click.echo(f"{one.path}  {one.rows:,} {what_of}  {console.bytes_text(one.size)}")
-    return 0
 
 
 def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeout: float | None) -> "list[_Item]":

@@ -31,7 +31,7 @@ _INSTRUCTIONS = (
 
 @click.command(epilog=options.example("mcp -C octo-demo"))
 @options.places_of
-def command(project: options.Places) -> int:
+def command(project: options.Places) -> None:
     """Let an assistant ask the read copy, over the Model Context Protocol.
 
     The assistant starts it and speaks over its standard input and output. It reads what is published, with the limits of
@@ -50,7 +50,6 @@ def command(project: options.Places) -> int:
     # Without a handler of its own the loop would wait for the thread that reads the standard input.
     signal.signal(signal.SIGINT, _interrupt)
     server.run()
-    return 0
 
 
 def _interrupt(*_: object) -> None:

@@ -90,6 +90,16 @@ def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> No
         ctx.find_root().obj[parameter.name] = True
 
 
+def with_tokens(function: F) -> F:
+    """The same, for commands that call services: the command gets the pipeline, `loaded`."""
+
+    @functools.wraps(function)
+    def with_loaded(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
+        return function(*args, loaded=load_pipeline(directory, pipeline), **given)
+
+    return project(cast("F", with_loaded))
+
+
 def as_form(function: F) -> F:
     """`--format` for rows, and `--json` for the one everybody knows: the command gets one `form`."""
 

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from octo_sync.app.machine import run_until_done
-from octo_sync.app.project import open_project
+from octo_sync.app.project import open_project, run_in_project
 from octo_sync.cli import console, options
 from octo_sync.errors import LeaseHeld, OctoSyncError
 from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.ports import Ports
 from octo_sync.journal import Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
@@ -47,13 +48,13 @@ def _who(function: F) -> F:
 @command.command("list", epilog=options.example("privacy list"))
 @options.places_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> int:
+def list_(project: options.Places, *, json_: bool) -> None:
     """List the erasures and their progress; nobody is named."""
     erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
     if json_:
         console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})
-        return 0
+        return
     console.label("pii", mode)
     if erasures:
         heads = ("id", "requested", "done", "contacts", "what is left")
@@ -68,20 +69,18 @@ def list_(project: options.Places, *, json_: bool) -> int:
             for e in erasures
         ]
         console.table(heads, rows)
-    return 0
 
 
 @command.command("erase", epilog=options.example("privacy erase --email guest@example.com"))
 @_who
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@options.project
+@options.places_of
 @options.as_json
 def erase(
     emails: tuple[str, ...],
     phones: tuple[str, ...],
     bookings: tuple[str, ...],
-    directory: Path,
-    pipeline: str | None,
+    project: options.Places,
     *,
     yes: bool,
     json_: bool,
@@ -92,11 +91,10 @@ def erase(
     command that writes continues.
     """
     _named(emails, phones, bookings)
-    loaded, journal = _opened(directory, pipeline)
-    with journal:
-        privacy = _privacy(loaded, journal)
+    loaded = options.with_pipeline(project)
+    with options.kept_journal(project) as journal:
         try:
-            people = privacy.people(emails, phones)
+            people = Privacy.open(loaded.pii, journal, SystemRandom()).people(emails, phones)
         except ValueError as error:
             raise click.UsageError(f"Nothing was erased: {error}.") from None
         if not yes:
@@ -119,15 +117,14 @@ def erase(
     type=click.Path(path_type=Path, dir_okay=False),
     help="The JSON file to write; it must not exist. Only its owner may read it.",
 )
-@options.project
+@options.places_of
 def export(
     emails: tuple[str, ...],
     phones: tuple[str, ...],
     bookings: tuple[str, ...],
     target: Path,
-    directory: Path,
-    pipeline: str | None,
-) -> int:
+    project: options.Places,
+) -> None:
     """Write everything that is stored about a person into a JSON file.
 
     It cannot run beside `serve` or another command that writes: stop that first.
@@ -135,8 +132,8 @@ def export(
     _named(emails, phones, bookings)
     if target.exists():
         raise click.UsageError(f"{target} exists; name another file, or remove it.")
-    loaded, journal = _opened(directory, pipeline)
-    with journal:
+    loaded = options.with_pipeline(project)
+    with options.kept_journal(project) as journal:
         found = _exported(loaded, journal, emails, phones, bookings)
     _write(target, found)
     count = len(found["private.booking_contacts"])
@@ -144,21 +141,11 @@ def export(
         f"{target}: {len(found['bookings'])} bookings, {count} contacts, {len(found['raw.records'])} payloads. It holds "
         "personal data; remove it when it was handed out."
     )
-    return 0
 
 
 def _named(*lists: tuple[str, ...]) -> None:
     if not any(text.strip() for texts in lists for text in texts):
         raise click.UsageError("Say who: --email, --phone or --booking.")
-
-
-def _opened(directory: Path, pipeline: str | None) -> tuple[Pipeline, Journal]:
-    project = options.places(directory, pipeline)
-    return options.with_pipeline(project), options.kept_journal(project)
-
-
-def _privacy(loaded: Pipeline, journal: Journal) -> Privacy:
-    return Privacy.open(loaded.pii, journal, SystemRandom())
 
 
 def _carried_out(loaded: Pipeline, journal: Journal, asked: Erasure) -> Erasure:
@@ -187,15 +174,14 @@ def _exported(
 ) -> dict[str, Any]:
     from octo_sync.flows.privacy.export import export  # noqa: PLC0415
 
-    async def run() -> dict[str, Any]:
-        async with open_project(loaded, command="privacy export", journal=journal) as project:
-            try:
-                people = project.ports.privacy.people(emails, phones)
-            except ValueError as error:
-                raise click.UsageError(f"Nothing was exported: {error}.") from None
-            return await asyncio.to_thread(export, project.ports, people, [b.strip() for b in bookings])
+    def look(ports: Ports) -> dict[str, Any]:
+        try:
+            people = ports.privacy.people(emails, phones)
+        except ValueError as error:
+            raise click.UsageError(f"Nothing was exported: {error}.") from None
+        return export(ports, people, [b.strip() for b in bookings])
 
-    return run_until_done(run())
+    return run_in_project(loaded, "privacy export", look, journal=journal)
 
 
 def _write(target: Path, found: dict[str, Any]) -> None:

@@ -1,15 +1,10 @@
 """`octo-sync publish`: the read copy, without a pull."""
 
-import asyncio
-
 import click
 
-from octo_sync.app.machine import run_until_done
-from octo_sync.app.project import open_project
+from octo_sync.app.project import run_in_project
 from octo_sync.cli import console, options
-from octo_sync.flows.publish import Published
 from octo_sync.flows.sync.mirror import mirror_and_publish
-from octo_sync.pipeline import Pipeline
 
 
 @click.command(epilog=options.example("publish"))
@@ -21,7 +16,7 @@ def command(project: options.Places, *, json_: bool) -> int:
     Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
     """
     loaded = options.with_warehouse(project)
-    published = _run(loaded)
+    published = run_in_project(loaded, "publish", mirror_and_publish)
     if json_:
         console.document(
             "publish",
@@ -45,11 +40,3 @@ def command(project: options.Places, *, json_: bool) -> int:
             f"({console.bytes_text(published.size or 0)}) · {published.marts} marts · {published.checks} checks passed"
         )
     return 3 if published.failed else 0
-
-
-def _run(loaded: Pipeline) -> Published:
-    async def run() -> Published:
-        async with open_project(loaded, command="publish") as project:
-            return await asyncio.to_thread(mirror_and_publish, project.ports)
-
-    return run_until_done(run())

@@ -29,12 +29,13 @@ def command(
     all_: bool,
     yes: bool,
     form: str,
-) -> int:
+) -> None:
     """List what keeps failing or does not fit; retry or drop it."""
     if retry == drop:
         if retry or ids or all_:
             raise click.UsageError("Give --retry or --drop; without, everything in quarantine is listed.")
-        return _list(project, form)
+        _list(project, form)
+        return
     if bool(ids) == all_:
         raise click.UsageError("Name the IDS, or give --all; octo-sync quarantine lists them.")
     with options.kept_journal(project) as journal:
@@ -44,12 +45,11 @@ def command(
         change = journal.quarantine.drop if drop else journal.quarantine.retry
         entries = change("all" if all_ else ids)
     _report(entries, drop=drop, form=form)
-    return 0
 
 
 def _report(entries: "list[QuarantineEntry]", *, drop: bool, form: str) -> None:
     if form == "json":
-        console.document(f"quarantine-{'drop' if drop else 'retry'}", {"entries": [_document(e) for e in entries]})
+        console.document(f"quarantine-{'drop' if drop else 'retry'}", _document(entries))
     else:
         for entry in entries:
             word = "dropped" if drop else "marked"
@@ -60,20 +60,16 @@ def _report(entries: "list[QuarantineEntry]", *, drop: bool, form: str) -> None:
         console.note("Run it now: octo-sync sync")
 
 
-def _list(project: options.Places, form: str) -> int:
+def _list(project: options.Places, form: str) -> None:
     entries = options.ask_journal(project, lambda journal: journal.quarantine.entries())
-    if form == "json":
-        console.document("quarantine", {"entries": [_document(e) for e in entries]})
-        return 0
     heads = ("id", "connection", "what", "key", "path", "reason", "count", "since")
     rows = [
         (e.id, e.connection, e.resource, e.key, e.path, e.reason, e.count, console.instant_text(e.first_at))
         for e in entries
     ]
     hint = "Try again: octo-sync quarantine --retry ID… (or --all), then octo-sync sync"
-    console.write_list(heads, rows, form, hint if rows else "Empty.")
-    return 0
+    console.write_list(form, "quarantine", _document(entries), heads, rows, hint=hint if rows else "Empty.")
 
 
-def _document(entry: "QuarantineEntry") -> dict[str, Any]:
-    return console.fields(entry, *_FIELDS)
+def _document(entries: "list[QuarantineEntry]") -> dict[str, Any]:
+    return {"entries": [console.fields(entry, *_FIELDS) for entry in entries]}

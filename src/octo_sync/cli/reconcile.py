@@ -94,7 +94,7 @@ def _run_all(
 @command.command("list", epilog=options.example("reconcile list"))
 @options.places_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> int:
+def list_(project: options.Places, *, json_: bool) -> None:
     """List the reconciliations of the pipeline and how their last run ended."""
     loaded = options.with_pipeline(project)
     names = loaded.reconciliations
@@ -108,12 +108,10 @@ def list_(project: options.Places, *, json_: bool) -> int:
     heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
     if json_:
         console.document("reconciliations", {"reconciliations": console.dicts(heads, rows)})
-        return 0
-    if not rows:
+    elif rows:
+        console.write_rows(heads, rows, "table")
+    else:
         console.note("This pipeline has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
-        return 0
-    console.write_rows(heads, rows, "table")
-    return 0
 
 
 @command.command("accept", epilog=options.example("reconcile accept supplier_reference=1042 --note refunded"))
@@ -135,7 +133,7 @@ def accept(
     project: options.Places,
     *,
     undo: bool,
-) -> int:
+) -> None:
     """Accept the differences of KEY, such as booking_uuid=0d3a…, or withdraw that."""
     if not undo and not note:
         raise click.UsageError("Say why with --note.")
@@ -145,14 +143,12 @@ def accept(
         if undo:
             journal.reconciliations.unaccept(which, key)
             click.echo(f"no longer accepted  {key} of {which}")
-            return 0
-
+            return
         covered = journal.reconciliations.accept(
             which, key, note=note or "", by=by or _user(), until=day, now=SystemClock().now()
         )
     found = plural(covered, "open difference")
     click.echo(f"accepted  {key} of {which}: {found}, {f'until {day}' if day else 'for good'}")
-    return 0
 
 
 def _source(there: ThereTable) -> str:

@@ -11,19 +11,19 @@ from octo_sync.flows.status.document import run_document
 @options.places_of
 @options.limit(20, "How many, the newest first.", 1)
 @options.as_form
-def command(run: str | None, project: options.Places, *, limit: int, form: str) -> int:
+def command(run: str | None, project: options.Places, *, limit: int, form: str) -> None:
     """List the last runs, or show one.
 
     RUN is an id, the beginning of one, or last.
     """
-    return _list(project, limit, form) if run is None else _show(project, run, form)
+    if run is None:
+        _list(project, limit, form)
+    else:
+        _show(project, run, form)
 
 
-def _list(project: options.Places, limit: int, form: str) -> int:
+def _list(project: options.Places, limit: int, form: str) -> None:
     runs = options.ask_journal(project, lambda journal: journal.runs.last(limit))
-    if form == "json":
-        console.document("runs", {"runs": [run_document(run) for run in runs]})
-        return 0
     heads = ("run", "command", "status", "started", "seconds", "subjects", "rows", "requests", "error")
     rows = [
         (
@@ -39,19 +39,15 @@ def _list(project: options.Places, limit: int, form: str) -> int:
         )
         for run in runs
     ]
-    if form == "table":
-        # The id begins with the instant of the start; `runs RUN` has the rest.
-        errors = ["error"] if any(run.error for run in runs) else []
-        least = ["requests", "subjects", "seconds", "started", "rows"]
-        console.listed(heads, rows, fold="error", least=least if errors else ["error", *least])
-    else:
-        console.write_rows(heads, rows, form)
-    if not runs:
-        console.note("Nothing ran here yet: octo-sync sync")
-    return 0
+    # The id begins with the instant of the start; `runs RUN` has the rest.
+    least = ["requests", "subjects", "seconds", "started", "rows"]
+    least = least if any(run.error for run in runs) else ["error", *least]
+    document = {"runs": [run_document(run) for run in runs]}
+    hint = "" if runs else "Nothing ran here yet: octo-sync sync"
+    console.write_list(form, "runs", document, heads, rows, hint=hint, fold="error", least=least)
 
 
-def _show(project: options.Places, run: str, form: str) -> int:
+def _show(project: options.Places, run: str, form: str) -> None:
     most = 1 if run == "last" else 10_000
     newest = options.ask_journal(project, lambda journal: journal.runs.last(most))
     found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
@@ -62,7 +58,7 @@ def _show(project: options.Places, run: str, form: str) -> int:
     about = run_document(found[0])
     if form == "json":
         console.document("run", about)
-        return 0
+        return
     for name in ("run_id", "command", "pipeline", "status"):
         console.label(name.replace("_id", ""), str(about[name]))
     console.label("started", console.instant_text(found[0].started_at))
@@ -72,4 +68,3 @@ def _show(project: options.Places, run: str, form: str) -> int:
             console.label(name, console.clean(str(value)))
     if about["error"]:
         console.label("error", console.clean(about["error"]))
-    return 0

@@ -4,7 +4,6 @@ import signal
 import sys
 import urllib.error
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 
 from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
+from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.values import is_loopback
 from octo_sync.sandbox.config import SandboxConfig, demo_config
 from octo_sync.sandbox.server import Sandbox
@@ -119,15 +119,14 @@ def _announce(base_url: str, config: "SandboxConfig") -> None:
 
 @command.command("trigger", epilog=options.example("sandbox trigger booking -n 5"))
 @click.argument("event", type=click.Choice(list(_CHANGES)))
-@options.project
+@options.with_tokens
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many changes.")
 @options.as_json
-def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, json_: bool) -> int:
+def trigger(event: str, loaded: Pipeline, *, count: int, json_: bool) -> None:
     """Change bookings, products or availability at the sandbox, so that it sends webhooks.
 
     Only a service on this machine is ever changed.
     """
-    loaded = options.load_pipeline(directory, pipeline)
     services = [c for c in loaded.connections if is_loopback(c.base_url)]
     if not services:
         raise click.UsageError(f"{loaded.name} has no sandbox: none of its services is on this machine")
@@ -136,19 +135,13 @@ def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, js
     changes = _control(services[0].base_url, "traffic", asked)["changes"]
     if json_:
         console.document("trigger", {"changes": changes})
-        return 0
-    for change in changes:
+    for change in () if json_ else changes:
         click.echo(f"{change.get('kind', event)}  {change.get('uuid') or change.get('product_id') or ''}")
-    return 0
-
-
-def _origin(url: str) -> str:
-    return url.rstrip("/").removesuffix("/octo/v1")
 
 
 def _control(url: str, path: str, body: object) -> Any:  # noqa: ANN401 - that is what JSON is
     """What the sandbox's control plane answers to a POST."""
-    origin = _origin(url)
+    origin = url.rstrip("/").removesuffix("/octo/v1")
     try:
         return ask(f"{origin}/_sandbox/{path}", body, "POST")
     except urllib.error.HTTPError as error:

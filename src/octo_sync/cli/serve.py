@@ -36,7 +36,7 @@ def command(
     dashboard: str | None,
     open_: bool,
     log_format_: str | None,
-) -> int:
+) -> None:
     """Keep the copy fresh until stopped: webhooks, schedules and publishing in one process.
 
     After Ctrl-C or SIGTERM it takes no new deliveries, finishes what it is writing, and ends within 5 seconds.
@@ -48,8 +48,7 @@ def command(
     loaded = _for_the_dashboard(pipeline, directory, flags) if parts == {"dashboard"} else None
     loaded = loaded or options.load_pipeline(directory, pipeline, **flags)
     options.begin_logging(loaded)
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
+    console.warn(loaded.warnings)
 
     _plan(loaded, receives="receiver" in parts, works="worker" in parts)
     events = Events(
@@ -59,7 +58,6 @@ def command(
         keeping=_keeping,
     )
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=STOP_WITHIN)
-    return 0
 
 
 def _for_the_dashboard(name: str | None, directory: Path, flags: dict[str, str | None]) -> Pipeline:

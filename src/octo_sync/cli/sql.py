@@ -23,7 +23,7 @@ def command(
     limit: int,
     timeout: float,
     form: str,
-) -> int:
+) -> None:
     """Run one query on the read copy and print its rows.
 
     QUERY is one reading statement, such as "select * from fct_bookings", or - for standard input. See octo-sync tables for
@@ -37,7 +37,6 @@ def command(
         console.note("No rows.")
     if found.truncated:
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
-    return 0
 
 
 def _query(query: str | None, file: Path | None) -> str:

@@ -26,18 +26,17 @@ _PUBLISHED_AT = (
 
 
 @click.command(epilog=options.example("status --fail-if-stale 26h"))
-@options.project
+@options.places_of
 @click.option(
     "--fail-if-stale", "limit", metavar="AGE", help="Exit with code 3 when something was not verified within this time."
 )
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: bool) -> int:
+def command(project: options.Places, *, limit: str | None, json_: bool) -> int:
     """Show how fresh and complete the copy is, and what is pending.
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
     seconds = _seconds(limit)
-    project = options.places(directory, pipeline)
     journal = options.open_journal(project)
     copy = options.open_copy(project) if project.has_published else None
     try:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import click
@@ -31,56 +30,54 @@ def command() -> None:
 
 
 @command.command("ensure", epilog=options.example("subscriptions ensure"))
-@options.project
+@options.with_tokens
 @_only
 @options.as_json
-def ensure(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+def ensure(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """Create or repair, so that each service has exactly one subscription at webhooks.url.
 
     Exit code 1 = no connection has one, 5 = some have none, 4 = a token is refused.
     """
-    return _change("ensure", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
+    return _change("ensure", loaded, only, json_=json_)
 
 
 @command.command("rotate", epilog=options.example("subscriptions rotate"))
-@options.project
+@options.with_tokens
 @_only
 @options.as_json
-def rotate(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+def rotate(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """Give each subscription a new address and secret, without losing a delivery.
 
     The old ones stay valid for an hour after the first delivery to the new address, and a day at most.
     """
-    return _change("rotate", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
+    return _change("rotate", loaded, only, json_=json_)
 
 
 @command.command("remove", epilog=options.example("subscriptions remove"))
-@options.project
+@options.with_tokens
 @_only
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.as_json
-def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
+def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
     """Delete our subscriptions at the services, and accept no more deliveries.
 
     `serve` creates none again until `subscriptions ensure` is run.
     """
-    loaded = _loaded(pipeline, directory)
-    names = ", ".join(_names(loaded, only))
     if not yes:
+        names = ", ".join(_names(loaded, only))
         options.confirm(f"Delete the subscription of {names}? Then only pulls keep the copy fresh.", "Removing")
     return _change("remove", loaded, only, json_=json_)
 
 
 @command.command("list", epilog=options.example("subscriptions list"))
-@options.project
+@options.with_tokens
 @_only
 @options.as_json
-def list_(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+def list_(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """List the subscriptions that each token sees: ours and others.
 
     Addresses are shown without their secret part.
     """
-    loaded = _loaded(pipeline, directory)
     done = _on_each(loaded, only, lambda one: one.look())
     failed = {name: result for name, result in done.items() if isinstance(result, OctoSyncError)}
     listed: list[Listed] = [each for name, found in done.items() if name not in failed for each in found]
@@ -100,18 +97,6 @@ def list_(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_
     return _code(done)
 
 
-def _loaded(name: str | None, directory: Path, *, needs_url: bool = False) -> Pipeline:
-    loaded = options.load_pipeline(directory, name)
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
-    if needs_url and not loaded.webhooks.url:
-        raise ConfigError(
-            "webhooks.url is not set: write the public address that reaches the receiver into the pipeline file, "
-            'e.g. url = "https://hooks.example.com/octo" below [webhooks].'
-        )
-    return loaded
-
-
 def _names(loaded: Pipeline, only: tuple[str, ...]) -> list[str]:
     names = [connection.name for connection in loaded.connections]
     for name in only:
@@ -122,6 +107,7 @@ def _names(loaded: Pipeline, only: tuple[str, ...]) -> list[str]:
 
 def _on_each(loaded: Pipeline, only: tuple[str, ...], verb: Verb) -> dict[str, Any]:
     """What the verb gave for each connection, side by side, or the error it raised."""
+    console.warn(loaded.warnings)
     names = _names(loaded, only)
 
     async def every() -> list[Any]:
@@ -142,8 +128,13 @@ def _on_each(loaded: Pipeline, only: tuple[str, ...], verb: Verb) -> dict[str, A
 
 
 def _change(verb: str, loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
-    done = _on_each(loaded, only, lambda one: getattr(one, verb)())
     wanted = "off" if verb == "remove" else "ok"
+    if wanted == "ok" and not loaded.webhooks.url:
+        raise ConfigError(
+            "webhooks.url is not set: write the public address that reaches the receiver into the pipeline file, "
+            'e.g. url = "https://hooks.example.com/octo" below [webhooks].'
+        )
+    done = _on_each(loaded, only, lambda one: getattr(one, verb)())
     if json_:
         console.document(f"subscriptions-{verb}", {"connections": [_outcome(n, r) for n, r in done.items()]})
         return _code(done, wanted)
@@ -170,10 +161,8 @@ def _outcome(name: str, result: Ensured | OctoSyncError) -> dict[str, Any]:
 
 
 def _row(each: Listed) -> tuple[object, ...]:
-    since = seen = ""
-    if each.endpoint is not None:
-        since = console.instant_text(each.endpoint.created_at)
-        seen = console.instant_text(each.endpoint.seen_at)
+    row = each.endpoint
+    since, seen = (console.instant_text(at) for at in (row.created_at, row.seen_at)) if row else ("", "")
     types = ", ".join(kind.removesuffix("_UPDATE").lower() for kind in each.types)
     return each.connection, each.subscription_id, each.whose, each.state, types, since, seen, each.url
 

@@ -59,8 +59,7 @@ def command(
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
     options.begin_logging(loaded)
-    for warning in loaded.warnings:
-        console.note(f"warning: {warning}")
+    console.warn(loaded.warnings)
     scope = Scope(only=frozenset(only), travel=window, full=full)
     if dry_run:
         return _dry_run(loaded, scope, json_=json_)

@@ -43,16 +43,20 @@ def command(
     digests: bool,
     warehouse: bool,
     form: str,
-) -> int:
+) -> None:
     """List tables and marts, or the columns of one, and what they mean.
 
     NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.
     """
     if ddl:
-        return _ddl(name)
-    if digests:
-        return _digests(options.places(directory, pipeline), form, warehouse=warehouse)
-    path = _published(directory, pipeline)
+        _ddl(name)
+    elif digests:
+        _digests(options.places(directory, pipeline), form, warehouse=warehouse)
+    else:
+        _described(name, _published(directory, pipeline), form)
+
+
+def _described(name: str | None, path: Path | str | None, form: str) -> None:
     if path is None:
         tables, about = _defined(), {}
         console.note("There is no read copy yet; this is what it will hold (octo-sync sync makes it).")
@@ -60,44 +64,36 @@ def command(
         with api.open(path) as copy:
             tables = copy.tables()
             about = _facts(copy, tables) if name is None else {}
-    return _one(name, tables, form) if name else _all(tables, about, form)
+    if name:
+        _one(name, tables, form)
+    else:
+        _all(tables, about, form)
 
 
-def _ddl(name: str | None) -> int:
+def _ddl(name: str | None) -> None:
     known = sorted(all_tables(), key=lambda t: t.full_name)
     found = [t for t in known if name is None or name.lower() in (t.full_name, t.name)]
     if not found:
         raise _unknown(str(name), known)
     click.echo("\n".join(map(script, found)), nl=False)
-    return 0
 
 
-def _digests(project: options.Places, form: str, *, warehouse: bool) -> int:
+def _digests(project: options.Places, form: str, *, warehouse: bool) -> None:
     if warehouse:
         found = _of_warehouse(project)
     else:
         with options.open_copy(project) as copy:
             found = copy.digest()
     found = sorted(found, key=lambda d: d.table)
-    if form == "json":
-        tables = [console.fields(d, "table", "rows", "digest") for d in found]
-        console.document("digest", {"of": "warehouse" if warehouse else "read copy", "tables": tables})
-    else:
-        console.write_rows(("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found], form)
-    return 0
+    heads, rows = ("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found]
+    document = {"of": "warehouse" if warehouse else "read copy", "tables": console.dicts(heads, rows)}
+    console.write_list(form, "digest", document, heads, rows)
 
 
 def _of_warehouse(project: options.Places) -> "list[TableDigest]":
-    from octo_sync.app.machine import run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.project import open_project  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import run_in_project  # noqa: PLC0415 - commands start fast
 
-    loaded = options.with_warehouse(project)
-
-    async def run() -> "list[TableDigest]":
-        async with open_project(loaded, command="tables") as opened:
-            return opened.warehouse.digest()
-
-    return run_until_done(run())
+    return run_in_project(options.with_warehouse(project), "tables", lambda ports: ports.warehouse.digest())
 
 
 def _published(directory: Path, pipeline: str | None) -> Path | str | None:
@@ -146,10 +142,7 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
     return about
 
 
-def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> int:
-    if form == "json":
-        console.document("tables", {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]})
-        return 0
+def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> None:
     rows: list[tuple[Any, ...]] = []
     for table in tables:
         facts = about.get(table.full_name, {})
@@ -159,30 +152,20 @@ def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str)
         ages = [about.get(t.full_name, {}).get("age_seconds") for t in tables]
         shown = ["" if age is None else f"{console.age_text(age)} ago" for age in ages]
         rows = [(name, count, age, _short(text)) for (name, count, _, text), age in zip(rows, shown, strict=True)]
-        console.listed(heads, rows, fold="meaning", least=["verified"])
-        console.note("Details: octo-sync tables NAME")
-    else:
-        console.write_rows(heads, rows, form)
-    return 0
+    document = {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]}
+    hint = "Details: octo-sync tables NAME"
+    console.write_list(form, "tables", document, heads, rows, hint=hint, fold="meaning", least=["verified"])
 
 
-def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
+def _one(name: str, tables: "list[TableInfo]", form: str) -> None:
     wanted = name.lower()
     found = next((t for t in tables if wanted in (t.full_name, t.name)), None)
     if found is None:
         raise _unknown(name, tables)
-    if form == "json":
-        console.document("table", _document(found))
-        return 0
     rows = [(c.name, c.type, c.description) for c in found.columns]
-    heads = ("column", "type", "meaning")
     if form == "table":
-        about = f"{found.full_name}: {found.description}" if found.description else found.full_name
-        console.note(about)
-        console.listed(heads, rows, fold="meaning")
-    else:
-        console.write_rows(heads, rows, form)
-    return 0
+        console.note(f"{found.full_name}: {found.description}" if found.description else found.full_name)
+    console.write_list(form, "table", _document(found), ("column", "type", "meaning"), rows, fold="meaning")
 
 
 def _unknown(name: str, tables: "Sequence[TableInfo | Table]") -> click.UsageError:

@@ -1,7 +1,5 @@
 """`octo-sync verify`: does the copy say what the service says?"""
 
-from pathlib import Path
-
 import click
 
 from octo_sync.app.verify import verify_against_service, verify_claims
@@ -13,7 +11,7 @@ from octo_sync.pipeline import Pipeline
 
 
 @click.command(epilog=options.example("verify --live"))
-@options.project
+@options.with_tokens
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
 @click.option(
     "--sample",
@@ -25,8 +23,7 @@ from octo_sync.pipeline import Pipeline
 @options.limit(20, "Differences or problems to print at most.")
 @options.as_json
 def command(
-    pipeline: str | None,
-    directory: Path,
+    loaded: Pipeline,
     *,
     live: bool,
     sample: int | None,
@@ -40,7 +37,6 @@ def command(
     Exit code 0 = equal, 3 = different, 5 = something could not be asked or compared.
     """
     window = options.travel_window(travel)
-    loaded = options.load_pipeline(directory, pipeline)
     if live or sample or window:
         progress = Progress()
         with shown(progress):

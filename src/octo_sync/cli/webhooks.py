@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +13,6 @@ from octo_sync.cli import console, options
 from octo_sync.flows.webhooks.receive import Routing, replay
 from octo_sync.journal import Delivery, Journal
 from octo_sync.octo.notifications import read
-from octo_sync.pipeline import find
 from octo_sync.pipeline.values import age
 
 _EVERY = 0.2
@@ -27,15 +25,14 @@ def command() -> None:
 
 
 @command.command("list", epilog=options.example("webhooks list --last 50"))
-@options.project
+@options.places_of
 @click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
 @click.option("--bodies", is_flag=True, help="Include what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
-def list_(pipeline: str | None, directory: Path, *, last: int, follow: bool, bodies: bool, form: str) -> int:
+def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, form: str) -> None:
     """List the last deliveries, newest last; with --follow also those that come."""
-    loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-
+    loaded = options.with_pipeline(project)
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
         if follow:
@@ -43,19 +40,16 @@ def list_(pipeline: str | None, directory: Path, *, last: int, follow: bool, bod
                 console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
             for delivery in _follow(journal, found):
                 _show(delivery, bodies=bodies, json_=form == "json")
-    if form == "json":
-        console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
-        return 0
     if form == "table" and not bodies:
         _table(found, several=len(loaded.connections) > 1)
-        return 0
+        return
     columns = ("received_at", "connection", "type", "about", "marks", "odd", "body")[: 7 if bodies else 6]
     rows = [
         (d.received_at, d.connection, d.type, about_text(d), d.marks, d.reading, d.body.decode("utf-8", "replace"))
         for d in found
     ]
-    console.write_rows(columns, [row[: len(columns)] for row in rows], form)
-    return 0
+    document = {"deliveries": [as_document(d, bodies=bodies) for d in found]}
+    console.write_list(form, "deliveries", document, columns, [row[: len(columns)] for row in rows])
 
 
 def _table(found: Sequence[Delivery], *, several: bool) -> None:
@@ -121,7 +115,7 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 
 
 @command.command("replay", epilog=options.example("webhooks replay --since 2h"))
-@options.project
+@options.places_of
 @click.option(
     "--since",
     required=True,
@@ -130,10 +124,9 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 )
 @click.option("-c", "--connection", metavar="NAME", help="Only this connection's.")
 @options.as_json
-def replay_(pipeline: str | None, directory: Path, *, since: str, connection: str | None, json_: bool) -> int:
+def replay_(project: options.Places, *, since: str, connection: str | None, json_: bool) -> None:
     """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
-    loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-
+    loaded = options.with_pipeline(project)
     start = _start(since, SystemClock().now())
     if connection is not None and connection not in {c.name for c in loaded.connections}:
         raise click.UsageError(f'-c: the pipeline has no connection "{connection}"')
@@ -143,7 +136,6 @@ def replay_(pipeline: str | None, directory: Path, *, since: str, connection: st
         console.document("replay", {"deliveries": found, "marked_by": marking})
     else:
         click.echo(f"{found:,} deliveries since {start:%Y-%m-%d %H:%M} UTC, {marking:,} of them marked something")
-    return 0
 
 
 def _start(since: str, now: datetime) -> datetime:

@@ -1,10 +1,9 @@
 """The status and runs for machines: names and values as JSON can say them."""
 
-import json
 from dataclasses import asdict
 from typing import Any
 
-from octo_sync.flows.status.report import Status
+from octo_sync.flows.status.report import KindStatus, Status
 from octo_sync.journal import Run
 
 
@@ -17,34 +16,12 @@ def as_document(found: Status) -> dict[str, Any]:
                 "name": c.name,
                 "age_seconds": c.age,
                 "staleness_seconds": c.staleness,
-                "complete": c.complete,
-                "open": c.open,
-                "permits": c.permits,
-                "backlog": c.backlog,
-                "quarantined": c.quarantined,
+                **_fields(c, "complete", "open", "permits", "backlog", "quarantined"),
                 "held_deletions": c.held,
                 "missing_fields": c.kept,
                 "webhooks": None if c.webhooks is None else asdict(c.webhooks),
                 "webhooks_removed_at": c.webhooks_removed_at,
-                "kinds": [
-                    {
-                        "kind": k.kind,
-                        "subjects": k.subjects,
-                        "verified": k.verified,
-                        "owed": k.owed,
-                        "due": k.due,
-                        "quarantined": k.quarantined,
-                        "oldest_verified_at": k.oldest,
-                        "newest_verified_at": k.newest,
-                        "unverified_since": k.unverified_since,
-                        "covered_from": k.covered.start if k.covered else None,
-                        "covered_to": k.covered.end if k.covered else None,
-                        "booked_from": k.booked.start if k.booked else None,
-                        "booked_to": k.booked.end if k.booked else None,
-                        "incomplete": k.incomplete,
-                    }
-                    for k in c.kinds.values()
-                ],
+                "kinds": [_kind(k) for k in c.kinds.values()],
             }
             for c in found.connections
         ],
@@ -63,16 +40,26 @@ def as_document(found: Status) -> dict[str, Any]:
     }
 
 
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
+def _kind(kind: KindStatus) -> dict[str, Any]:
+    return {
+        **_fields(kind, "kind", "subjects", "verified", "owed", "due", "quarantined"),
+        "oldest_verified_at": kind.oldest,
+        "newest_verified_at": kind.newest,
+        "unverified_since": kind.unverified_since,
+        "covered_from": kind.covered.start if kind.covered else None,
+        "covered_to": kind.covered.end if kind.covered else None,
+        "booked_from": kind.booked.start if kind.booked else None,
+        "booked_to": kind.booked.end if kind.booked else None,
+        "incomplete": kind.incomplete,
+    }
+
+
 def run_document(run: Run) -> dict[str, Any]:
     """One run for machines."""
-    return {
-        "run_id": run.run_id,
-        "command": run.command,
-        "pipeline": run.pipeline,
-        "status": run.status,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "options": json.loads(json.dumps(dict(run.options), default=str)),
-        "counts": dict(run.counts),
-        "error": run.error,
-    }
+    return _fields(
+        run, "run_id", "command", "pipeline", "status", "started_at", "ended_at", "options", "counts", "error"
+    )

@@ -6,7 +6,7 @@ what is in quarantine, which is told apart.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -252,17 +252,7 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
             exclude=keeps.exclude if keeps else (),
         )
         for count in counts:
-            connection.kinds[str(count.kind)] = KindStatus(
-                str(count.kind),
-                count.subjects,
-                count.verified,
-                count.owed,
-                count.due,
-                oldest=count.oldest,
-                newest=count.newest,
-                unverified_since=count.unverified_since,
-                oldest_mark=count.oldest_mark,
-            )
+            connection.kinds[str(count.kind)] = KindStatus(**asdict(count) | {"kind": str(count.kind)})
         pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
         oldest = [k.oldest for k in pulled if k.oldest]
         connection.age = (now - min(oldest)).total_seconds() if oldest else None
