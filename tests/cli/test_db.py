@@ -52,7 +52,6 @@ def test_versions_and_a_migration_that_says_what_it_did(project):
     versions = project.json("db", "migrate", "--check")
     assert versions["schema"] == {"program": SCHEMA_VERSION, "file": SCHEMA_VERSION}
     assert versions["journal"]["program"] == versions["journal"]["file"] >= 1
-    assert versions["duckdb"]["storage"].startswith("v1.2")
     assert "nothing to do" in project.ok("db", "migrate")
     with duckdb.connect(project.directory / "octo.duckdb") as db:
         db.execute("update ops.schema_migrations set version = 0")

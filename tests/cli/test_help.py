@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import CLEAN
 
 from octo_sync import cli
-from octo_sync.cli import COMMANDS, REPLACED, root
+from octo_sync.cli import COMMANDS, root
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/commands.md"
@@ -127,24 +127,6 @@ def test_there_are_at_most_forty_commands():
     leaves = [name for name, command in ALL.items() if not isinstance(command, click.Group)]
 
     assert len(leaves) <= 40
-
-
-@pytest.mark.parametrize("words", REPLACED)
-def test_a_command_of_before_says_what_replaces_it(empty, words):
-    done = empty(*words.split(), "x")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"octo-sync {words} is gone; use {REPLACED[words]}" in done.stderr
-
-
-@pytest.mark.parametrize("instead", [text for text in REPLACED.values() if text.startswith("octo-sync ")])
-def test_what_replaces_a_command_exists(instead):
-    named = " ".join(word for word in instead.split()[1:] if re.fullmatch("[a-z]+", word))
-    command = ALL[named]
-    options = command.params + (command.commands[command.default].params if getattr(command, "default", "") else [])
-
-    for option in re.findall(r"--[a-z]+", instead):
-        assert any(option in each.opts for each in options)
 
 
 @pytest.mark.parametrize(

@@ -120,14 +120,14 @@ def pure(wrong, right):
     return lambda desk: ((wrong(desk), (0, 0)), lambda: (right(desk), (0, 0)))
 
 
-def machine(python=(3, 13, 1), **versions):
-    return lambda _: doctor.machine(python, VERSIONS | versions)
+def machine(**versions):
+    return lambda _: doctor.machine(VERSIONS | versions)
 
 
 def without_zones(desk):
     with desk.monkeypatch.context() as patch:
         patch.setattr(doctor, "zone_of", lambda _: None)
-        return doctor.machine((3, 13), VERSIONS)
+        return doctor.machine(VERSIONS)
 
 
 def files(directory=None, mode=0o755, secret=None, **more):
@@ -235,7 +235,6 @@ def another_rule(copy):
 
 DAY = dt.timedelta(days=1)
 CASES = {
-    "python": pure(machine((3, 10, 1)), machine()),
     "duckdb": pure(machine(duckdb="1.4.0"), machine()),
     "zones missing": pure(without_zones, machine()),
     "zones old": service_says(quirks(fields_set={"product.timeZone": "Mars/Olympus"})),
@@ -329,7 +328,7 @@ def test_the_commands_keys_and_pages_that_an_advice_names_exist():
             assert (ROOT / page).exists(), advice
 
 
-@pytest.mark.deep(3, everyday=["absent", "python"])
+@pytest.mark.deep(3, everyday=["absent", "duckdb"])
 @pytest.mark.parametrize("name", CASES)
 def test_who_follows_an_advice_is_rid_of_its_finding_and_nothing_is_worse(crowded, tmp_path, monkeypatch, name):
     advice = name.split("/")[0]

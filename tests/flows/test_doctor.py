@@ -31,18 +31,8 @@ class Noon:
 # -- the machine ------------------------------------------------------------------------------------------------------
 
 
-def machine(python=(3, 13, 1), **versions):
-    return {f.name: f for f in doctor.machine(python, VERSIONS | versions, zones="edition 2026a")}
-
-
-@pytest.mark.parametrize(
-    ("python", "level"), [((3, 10, 14), "fail"), ((2, 7, 18), "fail"), ((3, 11, 0), "ok"), ((3, 14, 0), "ok")]
-)
-def test_a_python_that_is_too_old(python, level):
-    found = machine(python)["python"]
-
-    assert (found.level, found.text) == (level, ".".join(map(str, python)))
-    assert found.fix == ("install Python 3.11 or newer" if level == "fail" else "")
+def machine(**versions):
+    return {f.name: f for f in doctor.machine(VERSIONS | versions)}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +48,7 @@ def test_a_duckdb_that_is_not_supported(version, level):
 
 
 def test_time_zone_data_that_is_missing(monkeypatch):
-    assert machine()["time zones"].text == "edition 2026a"
+    assert machine()["time zones"].level == "ok"
 
     monkeypatch.setitem(sys.modules, "tzdata.zoneinfo.Europe", None)
     zoneinfo.reset_tzpath(to=())

@@ -23,7 +23,7 @@ from octo_sync import __version__, errors
 from octo_sync.cli import options, streams
 from octo_sync.cli.options import Group
 
-__all__ = ["COMMANDS", "REPLACED", "exit_code", "main", "program", "versions"]
+__all__ = ["COMMANDS", "exit_code", "main", "program", "versions"]
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Begin and run": {
@@ -64,27 +64,6 @@ COMMANDS: dict[str, dict[str, str]] = {
 }
 """Every command with what it does, in the order and under the headings of `--help`."""
 
-REPLACED = {
-    "completion": "your shell's line in docs/commands.md",
-    "digest": "octo-sync tables --digests",
-    "listen": "octo-sync webhooks --follow",
-    "trigger": "octo-sync sandbox trigger",
-    "version": "octo-sync --version",
-    "config path": "octo-sync config show",
-    "db ddl": "octo-sync tables --ddl",
-    "db version": "octo-sync db migrate --check",
-    "drift accept": "octo-sync drift --accept PATH",
-    "drift list": "octo-sync drift",
-    "sandbox reset": "another start of octo-sync sandbox serve",
-    "quarantine drop": "octo-sync quarantine --drop ID",
-    "quarantine list": "octo-sync quarantine",
-    "quarantine retry": "octo-sync quarantine --retry ID",
-    "reconcile unaccept": "octo-sync reconcile accept KEY --undo",
-    "runs list": "octo-sync runs",
-    "runs show": "octo-sync runs RUN",
-}
-"""Commands of before → what replaces them."""
-
 
 class Commands(Group):
     """The commands of the table; the module of one is imported when it is called."""
@@ -101,15 +80,6 @@ class Commands(Group):
             return None
         found = importlib.import_module(f"{__name__}.{name}").command
         return found if isinstance(found, click.Command) else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The same; a command of before says what replaces it."""
-        for words in (args[0], " ".join(args[:2])):
-            if words in REPLACED:
-                raise click.UsageError(f"octo-sync {words} is gone; use {REPLACED[words]}", ctx)
-        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What begins so, without importing it."""

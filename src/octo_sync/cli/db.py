@@ -35,40 +35,26 @@ class _Place(click.ParamType[Path | str]):
 
 
 def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
-    """The schema's version here and in the warehouse, that of the journal, and of DuckDB's storage or of the server."""
-    known = newest_schema()
+    """The versions of both schemas, this program's and those that are there."""
     # First: a restore that was cut off is finished by it.
-    journal = options.open_journal(project)
-    kept = None
-    if journal is not None:
-        with journal:
-            kept = journal.schema_version()
-    schema, engine = _of_warehouse(loaded)
+    journal = next(iter(options.ask_journal(project, lambda journal: [journal.schema_version()])), None)
+    schema = _schema(loaded)
+    rows = [("warehouse schema", SCHEMA_VERSION, schema), ("journal schema", newest_schema(), journal)]
     if json_:
-        document = {"schema": {"program": SCHEMA_VERSION, "file": schema}, "journal": {"program": known, "file": kept}}
-        console.document("db_version", {"duckdb": None, "postgres": None, **document, **engine})
+        found = {name.split()[0]: {"program": ours, "file": there} for name, ours, there in rows}
+        console.document("db_version", {"schema": found["warehouse"], "journal": found["journal"]})
     else:
-        shown: list[tuple[object, ...]] = [
-            ("warehouse schema", SCHEMA_VERSION, schema or "-"),
-            ("journal schema", known, kept or "-"),
-        ]
-        if duckdb := engine.get("duckdb"):
-            shown.append(("DuckDB and its storage", duckdb["program"], duckdb["storage"] or "-"))
-        else:
-            shown.append(("PostgreSQL server", "-", engine["postgres"]["server"]))
-        console.write_rows(("what", "this program", "there"), shown, "table")
+        console.write_rows(("what", "this program", "there"), [(*row[:2], row[2] or "-") for row in rows], "table")
     return 3 if schema not in (None, SCHEMA_VERSION) else 0
 
 
-def _of_warehouse(loaded: Pipeline) -> tuple[int | None, dict[str, dict[str, str | None]]]:
-    """Schema version of the warehouse, and what its engine says of itself."""
+def _schema(loaded: Pipeline) -> int | None:
+    """The schema's version in the warehouse."""
     if isinstance(loaded.destination, Path):
-        found = about_file(loaded.destination)
-        return found.schema, {"duckdb": {"program": found.duckdb, "storage": found.storage}}
+        return about_file(loaded.destination).schema
     from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
 
-    schema, server = about_server(loaded.destination)
-    return schema, {"postgres": {"server": server}}
+    return about_server(loaded.destination)[0]
 
 
 @command.command("migrate", epilog=options.example("db migrate --check"))

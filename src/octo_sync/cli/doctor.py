@@ -4,11 +4,8 @@ import asyncio
 import contextlib
 import os
 import shutil
-import sys
-import zoneinfo
 from collections.abc import Collection
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
@@ -52,7 +49,7 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
     failed, 4 = a token was refused.
     """
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
-    found = [*_machine(), *found]
+    found = [*machine(versions()), *found]
     if json_:
         console.document(
             "doctor",
@@ -115,27 +112,6 @@ def report(found: list[Finding]) -> None:
         console.note(f"{failed} failed, {warned} to look at.")
     else:
         console.note("Everything is fine.")
-
-
-def _machine() -> list[Finding]:
-    return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
-
-
-def _zones() -> str:
-    """Where Python takes time zones from, and of which edition they are: the system's files go before the package."""
-    for folder in map(Path, zoneinfo.TZPATH):
-        if not (folder / "Europe").is_dir():
-            continue
-        for name in ("tzdata.zi", "+VERSION", "version"):
-            if (folder / name).is_file():
-                with (folder / name).open(encoding="ascii", errors="replace") as file:
-                    edition = file.readline().removeprefix("# version").strip()
-                return f"edition {edition[:20]}, from {folder}"
-        return f"from {folder}, which does not say of which edition"
-    try:
-        return f"edition {metadata.version('tzdata')}, from the package tzdata"
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -> tuple[list[Finding], list[Examined]]:

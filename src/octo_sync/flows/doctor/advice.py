@@ -37,7 +37,6 @@ def advise(name: str, settings: Mapping[str, object] | None = None, /, **words: 
 
 ADVICE: Mapping[str, str] = {
     # the machine
-    "python": "install Python 3.11 or newer",
     "duckdb": "uv pip install 'duckdb>=2,<3'",
     "zones missing": "uv pip install tzdata",
     "zones old": "update the machine's time-zone data: uv pip install -U tzdata",

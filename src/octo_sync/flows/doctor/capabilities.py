@@ -2,12 +2,12 @@
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, RateLimited, ServiceUnavailable
 from octo_sync.flows.doctor.advice import advise
-from octo_sync.flows.doctor.seen import Check, Kept, Seen, rows_of
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, passed, rows_of, unknown
 from octo_sync.model import Connection
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
@@ -24,35 +24,27 @@ _MEANINGS = {
 }
 
 
-def authentication(seen: Seen) -> Iterable[Check]:
+def authentication(seen: Seen) -> Check:
     """Whether a token is looked at."""
+    name = "authentication"
     if isinstance(seen.stranger, AuthenticationRefused):
-        yield Check("authentication", "passed", "a token that nobody has is refused")
-    elif isinstance(seen.stranger, Answer):
-        yield Check(
-            "authentication",
-            "differs",
-            "a token that nobody has is accepted",
-            "Whoever knows the address may read there, and a wrong token of ours is not noticed.",
-            advise("open"),
-        )
-    else:
-        yield Check("authentication", "unknown", "a token that nobody has was neither accepted nor refused")
+        return passed(name, "a token that nobody has is refused")
+    if isinstance(seen.stranger, Answer):
+        meaning = "Whoever knows the address may read there, and a wrong token of ours is not noticed."
+        return differs(name, "a token that nobody has is accepted", meaning, advise("open"))
+    return unknown(name, "a token that nobody has was neither accepted nor refused")
 
 
-def echo(seen: Seen, connection: Connection) -> Iterable[Check]:
+def echo(seen: Seen, connection: Connection) -> Iterator[Check]:
     """Whether answers say which capabilities are on."""
     if seen.products is None or not connection.capabilities:
         return
     if "octo-capabilities" in seen.products.headers:
-        yield Check("echo", "passed", "answers say which capabilities are on")
-        return
-    yield Check(
-        "echo",
-        "differs",
-        "no answer says which capabilities are on (no Octo-Capabilities header)",
-        "Whether one is on is told by its fields: where an answer has no record, it cannot be told.",
-    )
+        yield passed("echo", "answers say which capabilities are on")
+    else:
+        text = "no answer says which capabilities are on (no Octo-Capabilities header)"
+        meaning = "Whether one is on is told by its fields: where an answer has no record, it cannot be told."
+        yield differs("echo", text, meaning)
 
 
 def _asked(connection: Connection) -> tuple[str, ...]:
@@ -76,31 +68,28 @@ def fruitful_spelling(seen: Seen, connection: Connection) -> str:
     return quirks.other_spelling(connection.capability_spelling) if better else ""
 
 
-def capabilities(seen: Seen, connection: Connection) -> Iterable[Check]:
+def capabilities(seen: Seen, connection: Connection) -> Iterator[Check]:
     """By their fields, whatever the answer's header says."""
     if seen.products is None:
         return
     asked, some = _asked(connection), bool(rows_of(seen.products))
     lacking, spelling = ignored(seen.products, connection), fruitful_spelling(seen, connection)
     absent = ignored(seen.respelled, connection) if spelling and seen.respelled else lacking
+    own = connection.name
     for name, meaning in _MEANINGS.items():
+        check = f"capability {name}"
         if name not in asked and name not in connection.capabilities:
             continue
         if name not in asked:
-            yield Check(f"capability {name}", "unknown", "is not asked for with products (capability_overrides)")
+            yield unknown(check, "is not asked for with products (capability_overrides)")
         elif not some:
-            yield Check(f"capability {name}", "unknown", "cannot be seen without a product")
+            yield unknown(check, "cannot be seen without a product")
         elif name not in lacking:
-            yield Check(f"capability {name}", "passed", "its fields are there")
+            yield passed(check, "its fields are there")
         elif spelling and name not in absent:
-            fix = advise(
-                "spelling",
-                {f"connections.{connection.name}.capability_spelling": spelling},
-                spelling=spelling,
-                name=connection.name,
-            )
+            settings = {f"connections.{own}.capability_spelling": spelling}
             text = f"none of its fields is sent; asked for in the {spelling} spelling they are there"
-            yield Check(f"capability {name}", "differs", text, meaning, fix)
+            yield differs(check, text, meaning, advise("spelling", settings, spelling=spelling, name=own))
         else:
             yield _lacking(name, meaning, absent, seen, connection)
 
@@ -109,12 +98,12 @@ def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, conne
     """A capability that neither spelling brings."""
     check, text = f"capability {name}", "none of its fields is sent, in either spelling"
     if seen.respelled is None:
-        return Check(check, "differs", "none of its fields is sent", meaning)
+        return differs(check, "none of its fields is sent", meaning)
     listed = _listed(seen)
     if listed is not None and name in listed:
-        return Check(check, "differs", f"{text}, though GET /capabilities lists it", meaning, advise("listed"))
+        return differs(check, f"{text}, though GET /capabilities lists it", meaning, advise("listed"))
     if "products" in connection.capability_overrides:
-        return Check(check, "differs", text, meaning)
+        return differs(check, text, meaning)
     # All that are absent at once, so that two findings do not say two things.
     out = {c for c in absent if listed is None or c not in listed}
     left = [c for c in connection.capabilities if quirks.spell_capability(c, "short") not in out]
@@ -125,7 +114,7 @@ def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, conne
         capabilities=json.dumps(left),
         name=connection.name,
     )
-    return Check(check, "differs", text + ("" if listed is None else ", and GET /capabilities has none"), meaning, fix)
+    return differs(check, text + ("" if listed is None else ", and GET /capabilities has none"), meaning, fix)
 
 
 def _listed(seen: Seen) -> frozenset[str] | None:
@@ -135,31 +124,25 @@ def _listed(seen: Seen) -> frozenset[str] | None:
     return frozenset(quirks.spell_capability(str(row.get("id")), "short") for row in rows_of(seen.offered))
 
 
-def notifications(seen: Seen, kept: Kept) -> Iterable[Check]:
+def notifications(seen: Seen, kept: Kept) -> Check:
     """Whether there are subscriptions for webhooks."""
-    name, meaning = "subscriptions", "No webhook tells of changes: the copy is as fresh as its pulls."
-    error = seen.no_subscriptions
+    name, error = "subscriptions", seen.no_subscriptions
+    text, fix = "subscriptions are answered with something else than a list", advise("subscriptions")
     if seen.subscriptions is not None:
-        readable = False
         with contextlib.suppress(OctoSyncError):
-            readable = normalise_list(seen.subscriptions.json()) is not None
-        if readable:
-            yield Check(name, "passed", "subscriptions can be read")
-        else:
-            text = "subscriptions are answered with something else than a list"
-            yield Check(name, "differs", text, meaning, advise("subscriptions"))
+            if normalise_list(seen.subscriptions.json()) is not None:
+                return passed(name, "subscriptions can be read")
     elif error is None or (isinstance(error, ServiceUnavailable | RateLimited) and error.status not in NO_SUCH_PATH):
-        yield Check(name, "unknown", "subscriptions were not answered")
+        return unknown(name, "subscriptions were not answered")
     elif isinstance(error, AuthenticationRefused):
-        text = f"the token may not read subscriptions ({error.status})"
-        yield Check(name, "differs", text, meaning, advise("abilities"))
+        text, fix = f"the token may not read subscriptions ({error.status})", advise("abilities")
     elif error.status not in NO_SUCH_PATH:
-        yield Check(name, "differs", f"cannot be read ({error.status or 'refused'})", meaning, advise("subscriptions"))
+        text = f"cannot be read ({error.status or 'refused'})"
     elif "notifications" in (_listed(seen) or ()):
         text = f"nothing is at their path ({error.status}), though GET /capabilities lists notifications"
-        yield Check(name, "differs", text, meaning, advise("subscriptions"))
     elif kept.pulls:
-        yield Check(name, "passed", f"the service has none ({error.status}); [schedule] pulls")
+        return passed(name, f"the service has none ({error.status}); [schedule] pulls")
     else:
+        text = f"the service has none ({error.status})"
         fix = advise("pull", {"schedule.near": _OFTEN}, near=_OFTEN)
-        yield Check(name, "differs", f"the service has none ({error.status})", meaning, fix)
+    return differs(name, text, "No webhook tells of changes: the copy is as fresh as its pulls.", fix)

@@ -20,24 +20,24 @@ def score(found: Sequence[Check]) -> tuple[int, int]:
 
 def quick_checks(seen: Seen, connection: Connection, kept: Kept) -> list[Check]:
     """What the quick look can say."""
-    return [*capabilities.capabilities(seen, connection), *capabilities.notifications(seen, kept)]
+    return [*capabilities.capabilities(seen, connection), capabilities.notifications(seen, kept)]
 
 
 def checks(seen: Seen, connection: Connection, kept: Kept) -> list[Check]:
     """Everything that can be said, in a fixed order."""
     return [
-        *capabilities.authentication(seen),
+        capabilities.authentication(seen),
         *capabilities.echo(seen, connection),
         *capabilities.capabilities(seen, connection),
-        *capabilities.notifications(seen, kept),
-        *lists.cancelled(seen),
-        *lists.lapsed(seen),
+        capabilities.notifications(seen, kept),
+        lists.cancelled(seen),
+        lists.lapsed(seen),
         *lists.dates(seen, connection, kept),
-        *lists.lengths(seen),
+        lists.lengths(seen),
         *lists.prices(seen, connection),
-        *departures.closed_days(seen),
-        *departures.days_shown(seen, kept),
-        *departures.seats(seen),
+        departures.closed_days(seen),
+        departures.days_shown(seen, kept),
+        departures.seats(seen),
         *departures.not_found(seen),
         *departures.time_zones(seen),
     ]

@@ -1,12 +1,12 @@
 """How a service's lists of bookings behave: what they leave out, what their dates mean, where they are cut. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from octo_sync.errors import NotFound, OctoSyncError
 from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.capabilities import ignored
-from octo_sync.flows.doctor.seen import Check, Kept, Seen, objects, rows_of
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, objects, passed, rows_of, unknown
 from octo_sync.model import Connection, Horizon
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
@@ -17,13 +17,12 @@ _LOOK_BACK = 365
 _MEANS = {"travel": "travel date", "creation": "day of booking"}
 
 
-def cancelled(seen: Seen) -> Iterable[Check]:
+def cancelled(seen: Seen) -> Check:
     """Whether lists contain cancelled bookings."""
     name = "cancelled bookings"
     rows = seen.listed
     if any(row.get("status") == "CANCELLED" for row in rows):
-        yield Check(name, "passed", "lists contain them")
-        return
+        return passed(name, "lists contain them")
     if seen.cancelled is not None:
         uuid, own, listed = seen.cancelled
         try:
@@ -31,37 +30,29 @@ def cancelled(seen: Seen) -> Iterable[Check]:
         except (OctoSyncError, AttributeError):
             still = False
         if still and not any(row.get("uuid") == uuid for row in rows_of(listed)):
-            yield Check(
+            return differs(
                 name,
-                "differs",
                 "lists leave them out, their own address shows them",
                 "A booking that is missing in its list is asked for by its own id, so a cancellation is seen at the next pull; "
                 "bookings that were cancelled before the first pull are not in the copy.",
             )
-            return
         if still:
-            yield Check(name, "passed", "lists contain one that is known as cancelled")
-            return
-    yield Check(name, "unknown", f"none among {len(rows)} bookings, and the copy knows none to ask for")
+            return passed(name, "lists contain one that is known as cancelled")
+    return unknown(name, f"none among {len(rows)} bookings, and the copy knows none to ask for")
 
 
-def lapsed(seen: Seen) -> Iterable[Check]:
+def lapsed(seen: Seen) -> Check:
     """Whether a lapsed hold that is listed is found by its own id."""
     name = "lapsed holds"
     if isinstance(seen.lapsed, Answer):
-        yield Check(name, "passed", "one that is listed is found by its own id")
-    elif isinstance(seen.lapsed, NotFound):
-        yield Check(
-            name,
-            "differs",
-            "one that is listed is not found by its own id",
-            "They stay in the copy as the list shows them, and are not asked for one by one.",
-        )
-    else:
-        yield Check(name, "unknown", "none is listed" if seen.lapsed is None else "one that is listed was not answered")
+        return passed(name, "one that is listed is found by its own id")
+    if isinstance(seen.lapsed, NotFound):
+        meaning = "They stay in the copy as the list shows them, and are not asked for one by one."
+        return differs(name, "one that is listed is not found by its own id", meaning)
+    return unknown(name, "none is listed" if seen.lapsed is None else "one that is listed was not answered")
 
 
-def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
+def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterator[Check]:
     """What `localDate` means in lists of bookings."""
     name, fits = "dates of lists", {"travel": False, "creation": False}
     ahead: list[int] = []
@@ -69,24 +60,17 @@ def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
         ahead += [(travel - made).days for travel, made in dates if travel and made]
         if means in fits:
             fits[means] = True
-    configured = connection.booking_date_means
     meant = next((means for means, is_so in fits.items() if is_so), None)
     if fits["travel"] == fits["creation"] or meant is None:
-        yield Check(
-            name, "unknown", "too few bookings to tell whether localDate is the travel date or the day of booking"
-        )
+        yield unknown(name, "too few bookings to tell whether localDate is the travel date or the day of booking")
         return
+    configured, own = connection.booking_date_means, connection.name
     if configured not in ("auto", meant):
-        fix = advise(
-            "date meaning",
-            {f"connections.{connection.name}.booking_date_means": meant},
-            means=meant,
-            name=connection.name,
-        )
+        fix = advise("date meaning", {f"connections.{own}.booking_date_means": meant}, means=meant, name=own)
         meaning = "Windows are asked for with the wrong days: bookings are missing, and those outside of the window look gone."
-        yield Check(name, "differs", f'localDate is the {_MEANS[meant]}, the file says "{configured}"', meaning, fix)
+        yield differs(name, f'localDate is the {_MEANS[meant]}, the file says "{configured}"', meaning, fix)
     else:
-        yield Check(name, "passed", f"localDate is the {_MEANS[meant]}")
+        yield passed(name, f"localDate is the {_MEANS[meant]}")
     if meant == "creation":
         yield _look_back(kept.bookings, max(ahead, default=0))
 
@@ -96,24 +80,21 @@ def _look_back(horizon: Horizon, ahead: int) -> Check:
     name, wanted = "look back", max(_LOOK_BACK, ahead)
     seen = f"guests booked up to {ahead} days ahead"
     if -horizon.before >= wanted:
-        return Check(name, "passed", f"bookings are asked for by day of booking, {-horizon.before} days back; {seen}")
+        return passed(name, f"bookings are asked for by day of booking, {-horizon.before} days back; {seen}")
     wider = Horizon(-max(wanted, _LOOK_BACK + 35), horizon.after)
-    return Check(
+    return differs(
         name,
-        "differs",
         f"bookings are asked for by day of booking, only {-horizon.before} days back; {seen}",
         "A booking made before horizon.bookings begins is not in the copy, however late its travel date.",
         advise("look back", {"horizon.bookings": str(wider)}, horizon=wider),
     )
 
 
-def lengths(seen: Seen) -> Iterable[Check]:
+def lengths(seen: Seen) -> Check:
     """Whether lists are cut."""
     name = "length of lists"
-    counts = [
-        ("products", len(rows_of(seen.products))),
-        *(("bookings", len(rows_of(answer))) for answer, _ in seen.bookings),
-    ]
+    answers = [("products", seen.products), *(("bookings", answer) for answer, _ in seen.bookings)]
+    counts = [(what, len(rows_of(answer))) for what, answer in answers]
     longest = max(count for _, count in counts)
     fix = advise("page size")
     if seen.halves:
@@ -122,19 +103,17 @@ def lengths(seen: Seen) -> Iterable[Check]:
             meaning = (
                 "Bookings are asked for in smaller windows until none is full; a single day of more than 100 stays cut."
             )
-            yield Check(name, "differs", "lists are cut after 100 records", meaning, fix)
-            return
-        yield Check(name, "passed", "exactly 100 bookings, and not more in two halves")
-    elif which := next((what for what, count in counts if quirks.looks_capped(count)), ""):
+            return differs(name, "lists are cut after 100 records", meaning, fix)
+        return passed(name, "exactly 100 bookings, and not more in two halves")
+    if which := next((what for what, count in counts if quirks.looks_capped(count)), ""):
         meaning = f"If lists are cut at 100, further {which} are not in the copy."
-        yield Check(name, "differs", f"exactly 100 {which}, which looks cut", meaning, fix)
-    elif longest > quirks.CAP:
-        yield Check(name, "passed", f"not cut at 100: a list of {longest} came whole")
-    else:
-        yield Check(name, "unknown", f"the longest list had {longest} records; some services cut at 100")
+        return differs(name, f"exactly 100 {which}, which looks cut", meaning, fix)
+    if longest > quirks.CAP:
+        return passed(name, f"not cut at 100: a list of {longest} came whole")
+    return unknown(name, f"the longest list had {longest} records; some services cut at 100")
 
 
-def prices(seen: Seen, connection: Connection) -> Iterable[Check]:
+def prices(seen: Seen, connection: Connection) -> Iterator[Check]:
     """Bookings of no price, though their tickets have one; or all of them, though their products have one."""
     if "pricing" not in connection.capabilities:
         return
@@ -150,20 +129,17 @@ def prices(seen: Seen, connection: Connection) -> Iterable[Check]:
     wrong = sold or (of_priced if len(free) == len(rows) else [])
     if not rows:
         if seen.products is None or "pricing" not in ignored(seen.products, connection):
-            yield Check(name, "unknown", "no booking with a price was seen")
+            yield unknown(name, "no booking with a price was seen")
     elif wrong:
         what = "tickets" if sold else "products"
-        yield Check(
+        yield differs(
             name,
-            "differs",
             f"{len(wrong)} of {len(rows)} bookings have a price of 0, though their {what} have one",
             "Revenue and what is owed are too low by these bookings: amounts are those of the booking.",
             advise("prices"),
         )
     else:
-        yield Check(
-            name, "passed", "bookings have the prices of their tickets" if not free else "only free ones have none"
-        )
+        yield passed(name, "bookings have the prices of their tickets" if not free else "only free ones have none")
 
 
 def _amount(record: Mapping[str, Any]) -> int | None:

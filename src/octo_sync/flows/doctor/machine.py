@@ -38,22 +38,16 @@ class Finding:
 # -- the machine ------------------------------------------------------------------------------------------------------
 
 
-def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str = "") -> list[Finding]:
-    """Python, libraries, time-zone data. `versions` by library, `zones` what is known of the time-zone data's version."""
-    text = ".".join(map(str, python[:3]))
-    good, duckdb = python >= (3, 11), versions["duckdb"]
-    number = tuple(int(part) for part in duckdb.split(".")[:2] if part.isdigit())
-    return [
-        Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
-        Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
-        Finding("machine", "duckdb", "ok", duckdb)
-        if (2,) <= number < (3,)
-        else Finding("machine", "duckdb", "fail", f"{duckdb}; version 2 is needed", advise("duckdb")),
-        Finding("machine", "sqlite", "ok", versions["sqlite"]),
-        Finding("machine", "time zones", "ok", zones or "time-zone data is there")
-        if zone_of("Europe/Lisbon")
-        else Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")),
-    ]
+def machine(versions: Mapping[str, str]) -> list[Finding]:
+    """Python, libraries, time-zone data. `versions` by library."""
+    found = {name: Finding("machine", name, "ok", version) for name, version in versions.items()}
+    if not versions["duckdb"].startswith("2."):
+        text = f"{versions['duckdb']}; version 2 is needed"
+        found["duckdb"] = Finding("machine", "duckdb", "fail", text, advise("duckdb"))
+    zones = Finding("machine", "time zones", "ok", "time-zone data is there")
+    if not zone_of("Europe/Lisbon"):
+        zones = Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing"))
+    return [*found.values(), zones]
 
 
 # -- the copy ----------------------------------------------------------------------------------------------------------

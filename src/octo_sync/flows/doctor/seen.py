@@ -27,6 +27,21 @@ class Check:
     fix: Fix = NONE
 
 
+def passed(name: str, text: str) -> Check:
+    """It does what the copy would wish."""
+    return Check(name, "passed", text)
+
+
+def unknown(name: str, text: str) -> Check:
+    """What was seen does not tell."""
+    return Check(name, "unknown", text)
+
+
+def differs(name: str, text: str, consequence: str, fix: Fix = NONE) -> Check:
+    """It does something else."""
+    return Check(name, "differs", text, consequence, fix)
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What of the pipeline file decides whether a habit of a service matters."""
