@@ -198,22 +198,21 @@ def test_init_asks_nothing_of_who_says_where_the_service_and_its_token_are(empty
 
 @pytest.mark.deep(3)
 def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, service):
-    (empty.directory / "acme.token").write_text("sandbox-token-a")
-    typed = ["htp:/x", service.base_url, "sk-live/12345", "./acme.token", "postgresql", "duckdb", "25:00", "none"]
+    typed = ["htp:/x", service.base_url, "sk-live/12345", "A_TOKEN", "postgresql", "duckdb", "25:00", "none"]
 
     code, seen = on_a_terminal(empty, "init", "--no-test", "--name", "acme", typed=typed)
 
     assert code == 0, seen
     for wrong in (
         "expected an address such as",
-        "or the path of a file, such as ./acme.token",
+        "expected the name of an environment variable",
         "expected its address, such as postgresql://",
         "expected a time of the day",
     ):
         assert wrong in seen
     assert "sk-live" not in seen.replace("sk-live/12345\n", "", 1), "the terminal shows it once, while it is typed"
     text = (empty.directory / "pipelines/acme.toml").read_text()
-    assert 'token = { file = "./acme.token" }' in text
+    assert 'token = { env = "A_TOKEN" }' in text
     assert "# [schedule]" in text
     assert 'destination = "octo.duckdb"' in text
 

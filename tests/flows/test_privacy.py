@@ -22,7 +22,7 @@ from octo_sync.errors import WarehouseError
 from octo_sync.flows.backup.save import back_up, read_manifest, restore
 from octo_sync.flows.contacts import Privacy, name_of, normal_email, normal_phone, texts_of
 from octo_sync.flows.privacy import erase as erasing
-from octo_sync.flows.privacy.erase import erase, is_due, request
+from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.privacy.export import export
 from octo_sync.flows.sync import land as landing
 from octo_sync.flows.sync.keep import Keeper
@@ -161,6 +161,11 @@ async def pulled(project, guest, transport=None, **asked):
     if usual:
         PULLED.append(shutil.copytree(copy.directory, copy.directory.with_name("as pulled")))
     return copy
+
+
+def request(journal, privacy, *, emails, phones, bookings):
+    """Ask for persons and bookings to be forgotten."""
+    return journal.erasures.request(privacy.people(emails, phones), bookings)
 
 
 async def forget(copy, **who):

@@ -11,7 +11,7 @@ import pytest
 
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
-from octo_sync.flows.privacy.erase import erase, request
+from octo_sync.flows.privacy.erase import erase
 from octo_sync.flows.reconcile import tables as reconcile_mirror
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.flows.sync.compaction import retain
@@ -265,7 +265,7 @@ async def test_the_values_of_an_erased_booking_leave_the_journal_the_warehouse_a
         await sync(opened.ports, Scope(full=True), command="test")
     assert {name for name, text in holding(copy.directory, needles)} >= {"octo.duckdb", "octo.read.duckdb"}
     async with copy.opened() as opened:
-        request(opened.journal, opened.ports.privacy, emails=[], phones=[], bookings=[hers])
+        opened.journal.erasures.request([], [hers])
         (done,) = erase(opened.ports)
         assert done.counts["journal: differences"] == 1
         assert [row["here_value"] for row in shown(opened.ports.warehouse, "recon_results")] == [None, None]

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from octo_sync.cli.layout import fit, folded, span
+from octo_sync.flows.export.files import unique
 from octo_sync.flows.wording import age, instant, money
 
 log = logging.getLogger("octo_sync")
@@ -258,18 +259,6 @@ def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     return "\n".join(lines)
 
 
-def _unique(columns: Sequence[str]) -> list[str]:
-    """Names for an object: a second `a` is `a_2`."""
-    names: list[str] = []
-    for column in columns:
-        name, number = column, 1
-        while name in names:
-            number += 1
-            name = f"{column}_{number}"
-        names.append(name)
-    return names
-
-
 def write_rows(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -306,7 +295,7 @@ def write_rows(
         # A file gets every byte, a terminal none that it would obey.
         click.echo("\n".join(map(clean, exact.split("\n"))) if sys.stdout.isatty() else exact, nl=False)
     else:
-        names = _unique(columns)
+        names = unique(columns)
         objects = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
         if form == "jsonl":
             for item in objects:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from octo_sync.app.reading import Copy, Query
     from octo_sync.flows.export.files import Exported
 
-_FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 _XLSX, _DELTA = "xlsx", "delta"
 
 
@@ -50,7 +49,7 @@ class _Item(NamedTuple):
 @click.option(
     "--format",
     "form",
-    type=click.Choice((*_FORMATS, _DELTA)),
+    type=click.Choice((*export.FORMATS, _DELTA)),
     help="The kind of file.  [default: by the ending of its name]",
 )
 @click.option(
@@ -168,16 +167,16 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
 
 def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -> None:
     """Refuse what cannot be meant, in a sentence."""
-    formats = "|".join(_FORMATS)
-    if folder and not kind and ending in _FORMATS:
+    formats = "|".join(export.FORMATS)
+    if folder and not kind and ending in export.FORMATS:
         raise click.UsageError(f"{target} is a folder; name another file, or say --format for files in it.")
-    if kind not in _FORMATS and ending and not folder:
+    if kind not in export.FORMATS and ending and not folder:
         raise click.UsageError(
             f"No format ends in .{ending}; say --format {formats}, or give a file with such an ending."
         )
-    if kind not in _FORMATS:
+    if kind not in export.FORMATS:
         raise click.UsageError(f"Which format? Say --format {formats}, or give a file with such an ending.")
-    if tables > 1 and not folder and ending in _FORMATS:
+    if tables > 1 and not folder and ending in export.FORMATS:
         bare = target.with_suffix("")
         raise click.UsageError(
             f"A {kind} file holds one table, and here are {tables}. A file of each: --to {bare}/ --format {kind}; "

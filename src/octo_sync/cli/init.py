@@ -52,13 +52,6 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 # bind = "127.0.0.1:8787"               # where it listens on this machine, behind a reverse proxy
 """
 
-_SCHEDULE = """\
-{mark}[schedule]                            {pad}# cron: minute, hour, day of month, month, day of week
-{mark}{zone:<37} {pad}# whose clock is meant
-{mark}{full:<37} {pad}# everything in the horizon, every night
-# near = "0 * * * *"                    # what takes place in the next 30 days, every hour
-"""
-
 
 @click.command(epilog=options.example("init --url https://api.example.com --token-env ACME_TOKEN"))
 @click.option("--url", help="The service's base address, ending in its version, e.g. https://api.example.com/octo/v1.")
@@ -158,15 +151,10 @@ class _Token(NamedTuple):
 def _token(variable: str | None, file: str | None, name: str, directory: Path) -> _Token:
     if variable is None and file is None:
         default = f"{name.upper().replace('-', '_')}_TOKEN"
-        answer = _ask(
-            "Where its token is (NAME of a variable, or path of a file)",
-            default,
-            partial(_place, directory=directory),
-        )
-        variable, file = (None, answer) if _is_path(answer, directory) else (answer, None)
+        variable = _ask("Environment variable that holds its token", default, values.variable_name)
     if file is not None:
         # What was given may be the token itself, here as well: the error does not repeat it.
-        file = _checked("--token-file", file, partial(_file, directory=directory))
+        file = _checked("--token-file", file, partial(_token_file, directory=directory))
         step = "" if file.startswith(_MANAGED) else f"install -m 0600 /dev/stdin {shlex.quote(str(directory / file))}"
         return _Token(f"{{ file = {_toml(file)} }}", step, "then paste the token, Ctrl-D")
     variable = _checked("--token-env", variable or "", values.variable_name)
@@ -176,25 +164,12 @@ def _token(variable: str | None, file: str | None, name: str, directory: Path) -
 _MANAGED = "$CREDENTIALS_DIRECTORY/"
 
 
-def _is_path(text: str, directory: Path) -> bool:
-    """Whether it says that it is one; a token may have a slash too."""
-    return text.startswith(("/", "./", "../", "~/", _MANAGED)) or ("/" in text and (directory / text).is_file())
-
-
-def _place(value: object, directory: Path) -> str:
-    """A variable's name or a file's path."""
-    if isinstance(value, str) and _is_path(value, directory):
-        return _file(value, directory)
-    try:
-        return values.variable_name(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, or the path of a file, such as ./acme.token") from None
-
-
-def _file(value: object, directory: Path) -> str:
-    if not isinstance(value, str) or not (_is_path(value, directory) or (directory / value).is_file()):
+def _token_file(value: object, directory: Path) -> str:
+    """A path that says that it is one, or is one; a token may have a slash too."""
+    text = str(value)
+    if not (text.startswith(("/", "./", "../", "~/", _MANAGED)) or (directory / text).is_file()):
         raise ValueError("expected the path of a file that is there, or one that begins with / or ./")
-    return str(Path(value).expanduser()) if value.startswith("~/") else value
+    return str(Path(text).expanduser()) if text.startswith("~/") else text
 
 
 def _warehouse(value: object) -> str:
@@ -226,8 +201,14 @@ def _schedule(nightly: str) -> str:
     """The table, ready to be used, or as a comment."""
     time, _, zone = ("3:00 UTC" if nightly == "none" else nightly).partition(" ")
     hour, minute = map(int, time.split(":"))
-    mark, pad = ("# ", "") if nightly == "none" else ("", "  ")
-    return _SCHEDULE.format(mark=mark, pad=pad, zone=f'time_zone = "{zone}"', full=f'full = "{minute} {hour} * * *"')
+    mark = "# " if nightly == "none" else ""
+    lines = (
+        (f"{mark}[schedule]", "cron: minute, hour, day of month, month, day of week"),
+        (f'{mark}time_zone = "{zone}"', "whose clock is meant"),
+        (f'{mark}full = "{minute} {hour} * * *"', "everything in the horizon, every night"),
+        ('# near = "0 * * * *"', "what takes place in the next 30 days, every hour"),
+    )
+    return "".join(f"{_line(*line)}\n" for line in lines)
 
 
 def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:

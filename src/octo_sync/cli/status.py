@@ -11,6 +11,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document
 from octo_sync.flows.status.report import status
+from octo_sync.flows.wording import age
 from octo_sync.pipeline.schedule import next_time
 from octo_sync.pipeline.values import duration
 
@@ -86,9 +87,7 @@ def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
         console.label("Read copy", "none yet: octo-sync sync")
     else:
         at = published["published_at"]
-        when = (
-            f"published {console.age_text((now - at).total_seconds())} ago" if at else "published by an older octo-sync"
-        )
+        when = f"published {age(now - at)} ago" if at else "published by an older octo-sync"
         name, size = published["path"], published["bytes"]
         what = f"marts, core and ops of {name}" if size is None else f"{Path(name).name}, {console.bytes_text(size)}"
         console.label("Read copy", f"{what}, {when}")
@@ -117,15 +116,13 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         elif connection.complete:
             fresh = f"everything verified within {console.age_text(connection.age)}"
         elif connection.verified:
-            fresh = (
-                f"verified within {console.age_text(connection.age)}, but {connection.open:,} open: octo-sync ask 14"
-            )
+            within = console.age_text(connection.age)
+            fresh = f"verified within {within}, but {connection.open:,} open: octo-sync ask 14"
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} pending" if connection.backlog else ""
         booked = [k.booked for k in connection.kinds.values() if k.booked]
-        more += (
-            f" · bookings only as made since {booked[0].start}: the service lists by day of booking" if booked else ""
-        )
+        if booked:
+            more += f" · bookings only as made since {booked[0].start}: the service lists by day of booking"
         more += f" · the service permits {connection.permits}" if connection.permits else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
     if found.pii:
@@ -145,7 +142,7 @@ def _next_runs(found: "Status", now: "datetime") -> None:
     if not found.next_runs:
         return
     coming = sorted((n for n in found.next_runs if n.at is not None), key=lambda n: (n.at, n.name))
-    text = " · ".join(f"{n.name} in {console.age_text((n.at - now).total_seconds())}" for n in coming if n.at)
+    text = " · ".join(f"{n.name} in {age(n.at - now)}" for n in coming if n.at)
     serves = found.running is not None and found.running.owner.partition(",")[0] == "serve"
     if not serves:
         late = [n.name for n in found.next_runs if n.late]
@@ -163,7 +160,7 @@ def _differences(found: "Status", now: "datetime") -> None:
         left = [(c.bucket.replace("_", " "), c.open - c.accepted) for c in counts if c.open > c.accepted]
         text = f"{name}  {sum(count for _, count in left):,} open"
         if left:
-            oldest = console.age_text((now - min(c.oldest for c in counts if c.open > c.accepted)).total_seconds())
+            oldest = age(now - min(c.oldest for c in counts if c.open > c.accepted))
             text += f": {', '.join(f'{count:,} {bucket}' for bucket, count in left)}, the oldest for {oldest}"
         if accepted:
             text += f" · {accepted:,} accepted"
@@ -175,26 +172,22 @@ def _webhooks(found: "Status", now: "datetime") -> None:
         hooks = connection.webhooks
         if hooks is None:
             if connection.webhooks_removed_at:
-                console.label(
-                    "Webhooks", f"{connection.name}  off, removed on request (octo-sync subscriptions ensure)"
-                )
+                off = "off, removed on request (octo-sync subscriptions ensure)"
+                console.label("Webhooks", f"{connection.name}  {off}")
             continue
         last = "none yet"
         if hooks.last_delivery_at:
-            last = f"last {console.age_text((now - hooks.last_delivery_at).total_seconds())} ago"
+            last = f"last {age(now - hooks.last_delivery_at)} ago"
         text = f"{connection.name}  {hooks.last_day:,} deliveries in 24 h, {last}"
         if hooks.odd:
             text += f" · {hooks.odd:,} odd"
         if hooks.silent is not None:
-            pause = console.age_text(hooks.silent)
-            text += console.styled(
-                f" · silent for {pause}, longer than usual: octo-sync subscriptions list", fg="yellow"
-            )
+            said = f"silent for {console.age_text(hooks.silent)}, longer than usual: octo-sync subscriptions list"
+            text += console.styled(f" · {said}", fg="yellow")
         if hooks.canary:
-            text += f" · canary {console.age_text((now - hooks.canary.at).total_seconds())} ago: {hooks.canary.text}"
+            text += f" · canary {age(now - hooks.canary.at)} ago: {hooks.canary.text}"
         if hooks.thinned_at:
-            age = console.age_text((now - hooks.thinned_at).total_seconds())
-            text += f" · call budget too short for every confirming look ({age} ago)"
+            text += f" · call budget too short for every confirming look ({age(now - hooks.thinned_at)} ago)"
         console.label("Webhooks", text)
 
 
@@ -203,27 +196,27 @@ def _last_run(found: "Status", now: "datetime") -> None:
     if run is None:
         console.label("Last run", "none yet: octo-sync sync")
         return
-    age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
+    passed = age(now - (run.ended_at or run.started_at))
     if run.status == "running":
-        _unended(run, found.running, age)
+        _unended(run, found.running, passed)
         return
     colour = {"ok": "green", "partial": "yellow"}.get(run.status, "red")
     word = console.styled(run.status, fg=colour, bold=True)
-    console.label("Last run", f"{run.command} {word} {age} ago  (run {run.run_id})")
+    console.label("Last run", f"{run.command} {word} {passed} ago  (run {run.run_id})")
     if "subjects" in run.counts:
         console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
     if run.error:
         console.label("", console.clean(run.error))
 
 
-def _unended(run: "Run", running: "Running | None", age: str) -> None:
+def _unended(run: "Run", running: "Running | None", passed: str) -> None:
     """A run without an end: the line above may say it already, or its process may be gone."""
     if running is None:
         word = console.styled("cut off", fg="red", bold=True)
-        console.label("Last run", f"{run.command} {word}, begun {age} ago  (run {run.run_id})")
+        console.label("Last run", f"{run.command} {word}, begun {passed} ago  (run {run.run_id})")
     elif running.owner.partition(",")[0] != run.command:
         word = console.styled("running", fg="cyan", bold=True)
-        console.label("Last run", f"{run.command}, {word} since {age}  (run {run.run_id})")
+        console.label("Last run", f"{run.command}, {word} since {passed}  (run {run.run_id})")
 
 
 def _kinds(found: "Status", now: "datetime") -> None:
@@ -236,7 +229,7 @@ def _kinds(found: "Status", now: "datetime") -> None:
             k.kind,
             f"{k.verified:,}/{k.subjects:,}",
             k.owed,
-            console.age_text((now - k.oldest).total_seconds() if k.oldest else None),
+            age(now - k.oldest) if k.oldest else "never",
             str(k.covered or (f"booked {k.booked}" if k.booked else "")),
         )
         for c in found.connections

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -47,12 +47,8 @@ class Exported:
     size: int
 
 
-class Writer(Protocol):
-    """Takes batches of one schema."""
-
-    def __call__(self, batch: "pa.RecordBatch") -> None:
-        """Write the rows of one batch."""
-        ...
+Writer = Callable[["pa.RecordBatch"], None]
+"""Writes the rows of one batch; all are of one schema."""
 
 
 def export(
@@ -76,9 +72,13 @@ def export(
         ExportError: The rows do not fit into the format.
         QueryError, WarehouseError: The rows cannot be read. The target is as it was in every case.
     """
+    if form == "xlsx":
+        from octo_sync.flows.export.workbook import export_together  # noqa: PLC0415 - an extra that few need
+
+        return export_together([(title, batches)], target, force=force, decimals=decimals, progress=progress)[0]
     rows = 0
     with writing(target, force=force) as fresh:
-        with _writer(fresh, form, batches.schema, raw=raw, title=title, decimals=decimals or {}) as write:
+        with fresh.open("wb") as file, _streamed(file, form, batches.schema, raw=raw) as write:
             for batch in batches:
                 write(batch)
                 rows += batch.num_rows
@@ -178,20 +178,6 @@ def pieces(batches: "pa.RecordBatchReader", form: str) -> Iterator[bytes]:
     yield sink.take()
 
 
-@contextmanager
-def _writer(
-    path: Path, form: str, schema: "pa.Schema", *, raw: bool, title: str, decimals: Mapping[str, int]
-) -> Iterator[Writer]:
-    if form == "xlsx":
-        from octo_sync.flows.export.workbook import workbook  # noqa: PLC0415 - an extra that few need
-
-        with workbook(path, schema, title=title, decimals=decimals) as write:
-            yield write
-    else:
-        with path.open("wb") as file, _streamed(file, form, schema, raw=raw) as write:
-            yield write
-
-
 def _streamed(file: IO[bytes] | _Sink, form: str, schema: "pa.Schema", *, raw: bool) -> AbstractContextManager[Writer]:
     if form == "csv":
         return _csv(file, schema, raw=raw)
@@ -218,7 +204,7 @@ def _csv(file: IO[bytes] | _Sink, schema: "pa.Schema", *, raw: bool) -> Iterator
 
 @contextmanager
 def _json(file: IO[bytes] | _Sink, schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
-    names = _unique(schema.names)
+    names = unique(schema.names)
     encode = msgspec.json.Encoder().encode
     between = b"\n" if lines else b",\n"
     begun = False
@@ -240,7 +226,7 @@ def _parquet(file: IO[bytes] | _Sink, schema: "pa.Schema") -> Iterator[Writer]:
     from pyarrow import parquet  # noqa: PLC0415 - half a second that other formats do without
 
     # Names may occur twice in a query but not in a file that others are to read.
-    renamed = _unique(schema.names)
+    renamed = unique(schema.names)
     for i, name in enumerate(renamed):
         schema = schema.set(i, schema.field(i).with_name(name))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -258,7 +244,7 @@ def _is_text(kind: "pa.DataType") -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
 
 
-def _unique(names: Sequence[str]) -> list[str]:
+def unique(names: Sequence[str]) -> list[str]:
     """A second `a` is `a_2`."""
     found: list[str] = []
     for name in names:

@@ -20,8 +20,6 @@ from octo_sync.flows.export.files import Exported, ExportError, writing
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-    from octo_sync.flows.export.files import Writer
-
 ROWS, COLUMNS, TEXT, NAME = 1_048_576, 16_384, 32_767, 31
 """What a sheet can hold: rows with the head, columns, characters of a cell and of its name."""
 _DIGITS, _EXACT = 15, 10**15
@@ -29,21 +27,6 @@ _DIGITS, _EXACT = 15, 10**15
 _EPOCH, _FIRST_DAY, _LAST_DAY = 25_569, -25_202, 2_932_897
 """1970-01-01 as Excel counts; 1901-01-01 and 10000-01-01 as days from there. 1900 is counted wrongly by Excel."""
 _WIDEST = 60
-
-
-@contextmanager
-def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[str, int]) -> "Iterator[Writer]":
-    """One sheet called `title`: a bold head that stays in sight, filters, and the rows.
-
-    Raises:
-        ConfigError: XlsxWriter is not installed.
-        ExportError: There are more rows or columns, or a longer text, than a sheet can hold.
-        OSError: It cannot be written.
-    """
-    with opened(path) as book:
-        sheet = _Batches(book, schema, title, decimals)
-        yield sheet.write
-        sheet.finish()
 
 
 def export_together(

@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -19,14 +19,13 @@ from typing import Any
 
 from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
-from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.find import Found, find
 from octo_sync.flows.privacy.rule import applied_rule, note_rule, rule
 from octo_sync.flows.privacy.search import forms_of, search
 from octo_sync.flows.publish import publish_everywhere
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
-from octo_sync.journal import GONE, Erasure, Journal
+from octo_sync.journal import GONE, Erasure
 from octo_sync.pipeline import Pipeline
 
 log = logging.getLogger("octo_sync")
@@ -43,17 +42,6 @@ _SEARCHED = "files searched"
 _ANY_MART = "select 1 from pg_class where relnamespace = to_regnamespace('marts') limit 1"
 _LOGS = (("ops.quarantine", "reason"), ("ops.runs", "error"))
 """What repeats the journal's messages in the warehouse, for SQL; a message may quote what a service said."""
-
-
-def request(
-    journal: Journal, privacy: Privacy, *, emails: Iterable[str], phones: Iterable[str], bookings: Iterable[str]
-) -> Erasure:
-    """Ask for persons and bookings to be forgotten; from the moment it returns, it will be done.
-
-    Raises:
-        ValueError: One is no e-mail address or telephone number.
-    """
-    return journal.erasures.request(privacy.people(emails, phones), [uuid for uuid in map(str.strip, bookings) if uuid])
 
 
 def is_due(ports: Ports) -> bool:
