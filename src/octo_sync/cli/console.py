@@ -201,7 +201,7 @@ def rows_text(
     while width is not None and sum(widths) + _GAP * (len(widths) - 1) > width and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     right = [
-        bool(rows) and all(isinstance(r[i], int | float | Decimal | _Amount) or r[i] is None for r in rows)
+        bool(rows) and all(isinstance(r[i], int | float | Decimal | Number) or r[i] is None for r in rows)
         for i in range(len(heads))
     ]
 
@@ -223,8 +223,8 @@ def rows_text(
     return "\n".join(lines)
 
 
-class _Amount(str):
-    """An amount as people read it; it stands to the right as numbers do."""
+class Number(str):
+    """A number as people read it; it stands to the right as numbers do."""
 
     __slots__ = ()
 
@@ -240,7 +240,7 @@ def _with_money(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Seq
         if not isinstance(value, Decimal) or not value.is_finite() or not isinstance(currency, str) or not currency:
             return value
         is_amount = is_named or value.as_tuple().exponent == _PLACES
-        return _Amount(money(value, currency)) if is_amount else value
+        return Number(money(value, currency)) if is_amount else value
 
     return [[shown(v, row[place], is_named=n) for v, n in zip(row, named, strict=True)] for row in rows]
 

@@ -1,7 +1,7 @@
 """What `octo-sync reconcile` says on a terminal: both sides, the buckets, the proof, what matters most, the verdict."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -73,10 +73,10 @@ def _buckets(outcome: Outcome) -> None:
             key=lambda e: (e.currency is None, e.currency or ""),
         )
         amounts = [f"{money(e.difference, e.currency, sign=True)} {currency_name(e.currency)}" for e in parts]
-        count = f"{outcome.counts[bucket]:,}"
-        rows.append((name, *((count, "") if bucket.has_differences else ("", count)), " · ".join(amounts)))
+        count = console.Number(f"{outcome.counts[bucket]:,}")
+        rows.append((name, *((count, None) if bucket.has_differences else (None, count)), " · ".join(amounts)))
     heads = ["bucket", "differences", "bookings", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
-    _table(heads, rows, right={1, 2}, fold=3)
+    console.table(heads, rows, fold=3)
 
 
 def _proof(totals: Sequence[Control]) -> None:
@@ -84,19 +84,25 @@ def _proof(totals: Sequence[Control]) -> None:
         (
             currency_name(c.currency),
             c.field or "rows",
-            money(c.amount_here, c.currency) if c.field else f"{c.rows_here:,}",
-            money(c.amount_there, c.currency) if c.field else f"{c.rows_there:,}",
-            money(c.difference, c.currency, sign=True) if c.field else f"{c.rows_there - c.rows_here:+,}",
-            _unexplained(c),
+            *map(console.Number, (*_sums(c), _unexplained(c))),
         )
         for c in totals
     ]
-    _table(["total", "of", "here", "there", "difference", "unexplained"], rows, right={2, 3, 4, 5})
+    console.table(["total", "of", "here", "there", "difference", "unexplained"], rows)
     if proven(totals):
         console.say("The buckets explain every difference to exactly 0.")
     else:
         wrong = "The buckets do not explain all of the difference: the comparison itself is wrong. Please report it."
         console.say(console.styled(wrong, fg="red", bold=True))
+
+
+def _sums(control: Control) -> tuple[str, str, str]:
+    """Both sides and their difference: of an amount, or of rows where none is compared."""
+    c = control
+    if not c.field:
+        return f"{c.rows_here:,}", f"{c.rows_there:,}", f"{c.rows_there - c.rows_here:+,}"
+    here, there = (money(amount, c.currency) for amount in (c.amount_here, c.amount_there))
+    return here, there, money(c.difference, c.currency, sign=True)
 
 
 def _unexplained(control: Control) -> str:
@@ -159,15 +165,3 @@ def _what(outcome: Outcome, item: Item, difference: Difference) -> str:
 def _age(outcome: Outcome, difference: Difference) -> str:
     days = age_days(difference, outcome.rules)
     return "new" if difference.is_new or days is None else days_old(days)
-
-
-def _table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = (), fold: int | None = None
-) -> None:
-    """An aligned table, on a terminal made to fit; the columns `right` hold numbers that are texts already."""
-    columns = [list(each) for each in zip(heads, *rows, strict=True)]
-    for place in right:
-        wide = max(map(len, columns[place]))
-        columns[place] = [text.rjust(wide) for text in columns[place]]
-    first, *others = zip(*columns, strict=True)
-    console.table(first, others, fold=fold)

@@ -70,21 +70,17 @@ def plant(state: Mapping[str, Any], window: Window) -> tuple[list[Row], list[Pla
         planted.append(Planted(word, str(booking["uuid"]), bucket, code))
         change(rows[str(booking["uuid"])])
 
-    by_uuid = {str(b["uuid"]): b for b in bookings}
-    spoil(
-        "amount",
-        "mismatched",
-        "commission_left_out",
-        _has_margin,
-        lambda r: r.update(gross=_net(by_uuid[r["octo_uuid"]])),
-    )
-    spoil("amount", "mismatched", "minor_units", _has_money, lambda r: r.update(gross=_hundredfold(r["gross"])))
-    spoil("status", "mismatched", "cancelled_there", _is_confirmed, lambda r: r.update(state="XX"))
-    spoil("status", "mismatched", "cancelled_here", _is_cancelled, lambda r: r.update(state="OK"))
-    spoil(
-        "tickets", "mismatched", "other_guests", lambda _: True, lambda r: r.update(tickets=str(int(r["tickets"]) + 1))
-    )
-    spoil("missing there", "missing_there", "unknown_there", _is_confirmed, lambda r: rows.pop(r["octo_uuid"]))
+    net = {str(b["uuid"]): b["net"] and _comma(_decimal(b, "net")) for b in bookings}
+
+    def changed(code: str, word: str, fits: Callable[[Mapping[str, Any]], bool], **cells: Callable[[Row], str]) -> None:
+        spoil(word, "mismatched", code, fits, lambda r: r.update({name: cell(r) for name, cell in cells.items()}))
+
+    changed("commission_left_out", "amount", _has_margin, gross=lambda r: net[r["octo_uuid"]])
+    changed("minor_units", "amount", _has_money, gross=lambda r: _comma(_amount(r) * 100))
+    changed("cancelled_there", "status", _is("CONFIRMED"), state=lambda _: "XX")
+    changed("cancelled_here", "status", _is("CANCELLED"), state=lambda _: "OK")
+    changed("other_guests", "tickets", lambda _: True, tickets=lambda r: str(int(r["tickets"]) + 1))
+    spoil("missing there", "missing_there", "unknown_there", _is("CONFIRMED"), lambda r: rows.pop(r["octo_uuid"]))
     doubled: list[Row] = []
     spoil("duplicate there", "duplicate_there", "entered_twice", _has_money, lambda r: doubled.append(dict(r)))
     real = [_row(b) for b in bookings]
@@ -124,12 +120,11 @@ def _is_sold(booking: Mapping[str, Any], window: Window) -> bool:
 
 
 def _row(booking: Mapping[str, Any]) -> Row:
-    retail = booking["retail"]
     return {
         "octo_uuid": str(booking["uuid"]),
         "booking_no": booking["supplier_reference"] or "",
         "state": "XX" if booking["status"] == "CANCELLED" else "OK",
-        "gross": "" if retail is None else _comma(Decimal(retail).scaleb(-booking["precision"])),
+        "gross": "" if booking["retail"] is None else _comma(_decimal(booking, "retail")),
         "currency": booking["currency"],
         "day": "" if booking["freesale"] else f"{date.fromisoformat(booking['local_date']):%d.%m.%Y}",
         "tickets": str(len(booking["unit_items"])),
@@ -138,7 +133,7 @@ def _row(booking: Mapping[str, Any]) -> Row:
 
 def _stranger(number: int, like: Row, real: Sequence[Row]) -> Row:
     """A row of its own: dearer than each real one of its currency and with more tickets, so that it is no double of any."""
-    dearest = max(Decimal(row["gross"].replace(",", ".") or 0) for row in real if row["currency"] == like["currency"])
+    dearest = max(_amount(row) for row in real if row["currency"] == like["currency"])
     return like | {
         "octo_uuid": f"00000000-0000-4000-8000-{number:012d}",
         "booking_no": f"UNKNOWN-{number}",
@@ -151,12 +146,12 @@ def _comma(amount: Decimal) -> str:
     return f"{amount:f}".replace(".", ",")
 
 
-def _hundredfold(gross: str) -> str:
-    return _comma(Decimal(gross.replace(",", ".")) * 100)
+def _amount(row: Row) -> Decimal:
+    return Decimal(row["gross"].replace(",", ".") or 0)
 
 
-def _net(booking: Mapping[str, Any]) -> str:
-    return _comma(Decimal(booking["net"]).scaleb(-booking["precision"]))
+def _decimal(booking: Mapping[str, Any], name: str) -> Decimal:
+    return Decimal(booking[name]).scaleb(-booking["precision"])
 
 
 def _has_money(booking: Mapping[str, Any]) -> bool:
@@ -167,9 +162,5 @@ def _has_margin(booking: Mapping[str, Any]) -> bool:
     return bool(booking["retail"]) and bool(booking["net"]) and booking["net"] != booking["retail"]
 
 
-def _is_confirmed(booking: Mapping[str, Any]) -> bool:
-    return bool(booking["status"] == "CONFIRMED")
-
-
-def _is_cancelled(booking: Mapping[str, Any]) -> bool:
-    return bool(booking["status"] == "CANCELLED")
+def _is(status: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda booking: bool(booking["status"] == status)

@@ -91,12 +91,13 @@ def of_state(
 
 def of_copy(query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Figures:
     """Count the copy, by asking it in SQL."""
-    tables = (
-        "products", "options", "units", "availability", "bookings", "booking_unit_items",
-    )  # fmt: skip
+    tables = ("products", "options", "units", "product_content", "availability", "bookings", "booking_unit_items")
     rows = {t: int(query(f"select count(*) from core.{t} where not is_deleted")[0][0]) for t in tables}
-    rows["product_content"] = int(query("select count(*) from core.product_content where not is_deleted")[0][0])
     rows["availability_prices"] = int(query("select count(*) from core.availability_prices")[0][0])
+    [(capacity, vacancies)] = query(
+        "select coalesce(sum(capacity), 0)::bigint, coalesce(sum(vacancies), 0)::bigint "
+        "from core.availability where not is_deleted"
+    )
     return Figures(
         rows=rows,
         statuses=dict(query("select status, count(*) from core.bookings where not is_deleted group by 1")),
@@ -107,14 +108,5 @@ def of_copy(query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Figures:
                 "where not is_deleted and currency is not null group by 1"
             )
         },
-        places=dict(
-            zip(
-                ("capacity", "vacancies"),
-                query(
-                    "select coalesce(sum(capacity), 0)::bigint, coalesce(sum(vacancies), 0)::bigint "
-                    "from core.availability where not is_deleted"
-                )[0],
-                strict=True,
-            )
-        ),
+        places={"capacity": capacity, "vacancies": vacancies},
     )

@@ -1,11 +1,13 @@
 """What a comparison found, kept in the journal and aged from run to run; and what is news."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from octo_sync.flows.reconcile.both_rows import as_json
+from octo_sync.flows.reconcile.words import cells, open_pairs
+from octo_sync.flows.wording import plural
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 from octo_sync.reconciliation.limits import breaches
 from octo_sync.reconciliation.model import Bucket, Difference, Item, Outcome, Rules
@@ -32,12 +34,7 @@ def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: dateti
         there_origin=outcome.there.origin,
         counts={str(bucket): count for bucket, count in outcome.counts.items()},
         totals=[
-            {
-                "side": total.side,
-                "currency": total.currency,
-                "rows": total.rows,
-                "amounts": {name: str(amount) for name, amount in total.amounts.items()},
-            }
+            asdict(total) | {"amounts": {name: str(amount) for name, amount in total.amounts.items()}}
             for total in outcome.totals
         ],
         verdict="over" if aged.breached else "ok",
@@ -62,23 +59,11 @@ def _aged(item: Item, known: Mapping[tuple[str, str, str], datetime], now: datet
 
 
 def _found(rules: Rules, item: Item, difference: Difference, number: int) -> FoundDifference:
-    return FoundDifference(
-        key=item.key,
-        bucket=str(item.found),
-        field=difference.field,
-        rule=item.rule,
-        connection=item.connection,
-        booking_uuid=item.booking_uuid,
-        here_value=difference.here_value,
-        there_value=difference.there_value,
-        delta_amount=difference.delta_amount,
-        currency=difference.currency,
-        reason=difference.reason,
-        code=difference.code,
-        day=item.day,
-        # Once for all differences of the item.
-        both_rows=None if number else as_json(rules, item),
-    )
+    of_item = {name: getattr(item, name) for name in ("key", "rule", "connection", "booking_uuid", "day")}
+    own = {name: value for name, value in asdict(difference).items() if name not in ("first_seen_at", "is_new")}
+    # Once for all differences of the item.
+    both_rows = None if number else as_json(rules, item)
+    return FoundDifference(bucket=str(item.found), both_rows=both_rows, **of_item, **own)
 
 
 def _is_kept(item: Item) -> bool:
@@ -88,27 +73,14 @@ def _is_kept(item: Item) -> bool:
 
 def news(outcome: Outcome) -> dict[str, Any] | None:
     """What a hook is told: the differences first seen in this run; None when there are none."""
-    new = [
-        {
-            "key": item.key,
-            "bucket": str(item.bucket),
-            "field": difference.field,
-            "here": difference.here_value,
-            "there": difference.there_value,
-            "currency": difference.currency,
-            "reason": difference.reason,
-        }
-        for item in outcome.items
-        if item.bucket.is_difference
-        for difference in item.differences
-        if difference.is_new
-    ]
+    told = ("key", "bucket", "field", "here", "there", "currency", "reason")
+    found = [cells(outcome, item, difference) for item, difference in open_pairs(outcome) if difference.is_new]
+    new = [{name: each[name] for name in told} for each in found]
     if not new:
         return None
-    differences = "1 new difference" if len(new) == 1 else f"{len(new):,} new differences"
     return {
         "event": "reconcile.new_differences",
-        "text": f"{differences} from {outcome.rules.name}, {outcome.rules.window}.",
+        "text": f"{plural(len(new), 'new difference')} from {outcome.rules.name}, {outcome.rules.window}.",
         "reconciliation": outcome.rules.name,
         "window": str(outcome.rules.window),
         "count": len(new),

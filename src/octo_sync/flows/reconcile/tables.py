@@ -17,6 +17,21 @@ log = logging.getLogger("octo_sync")
 
 _MOST_RUNS = 2_000
 """Comparisons that are shown; more than five years of nightly ones."""
+_OF_RUN = (
+    "run_id", "verdict", "window_start", "window_end", "here_origin", "there_origin", "differences", "new_differences",
+    "resolved_differences", "open_differences",
+)  # fmt: skip
+"""Of a run, what is called the same in `ops`."""
+_RENAMED = {
+    "name": "recon_name",
+    "key": "recon_key",
+    "rule": "match_rule",
+    "connection": "connection_id",
+    "first_seen_at": "first_seen_at_utc",
+    "last_seen_at": "last_seen_at_utc",
+    "resolved_at": "resolved_at_utc",
+}
+"""Of a difference, what is called something else there."""
 _PLACES = Decimal("0.0001")
 _BEYOND = Decimal(10) ** 14
 """What `numeric(18,4)` cannot hold: such an amount is a mistake in a ledger, and must not stop a publish."""
@@ -49,18 +64,9 @@ def mirror_reconciliations(ports: Ports) -> bool:
 def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
     return {
         "recon_name": run.name,
-        "run_id": run.run_id,
-        "verdict": run.verdict,
         "started_at_utc": run.started_at,
         "ended_at_utc": run.ended_at,
-        "window_start": run.window.start,
-        "window_end": run.window.end,
-        "here_origin": run.here_origin,
-        "there_origin": run.there_origin,
-        "differences": run.differences,
-        "new_differences": run.new_differences,
-        "resolved_differences": run.resolved_differences,
-        "open_differences": run.open_differences,
+        **{name: getattr(run, name) for name in _OF_RUN},
         # A run that compared counted every bucket, those of no item too.
         **{name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in map(str, Bucket)},
         "control_totals": json.dumps(list(run.totals), ensure_ascii=False),
@@ -69,29 +75,8 @@ def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
 
 
 def _result(one: StoredDifference) -> Mapping[str, Any]:
-    return {
-        "recon_name": one.name,
-        "recon_key": one.key,
-        "bucket": one.bucket,
-        "field": one.field,
-        "match_rule": one.rule,
-        "connection_id": one.connection,
-        "booking_uuid": one.booking_uuid,
-        "here_value": one.here_value,
-        "there_value": one.there_value,
-        "delta_amount": _amount(one.delta_amount),
-        "currency": one.currency,
-        "reason": one.reason,
-        "code": one.code,
-        "day": one.day,
-        "both_rows": one.both_rows,
-        "first_seen_at_utc": one.first_seen_at,
-        "last_seen_at_utc": one.last_seen_at,
-        "resolved_at_utc": one.resolved_at,
-        "accepted_note": one.accepted_note,
-        "accepted_by": one.accepted_by,
-        "accepted_until": one.accepted_until,
-    }
+    found = one.model_dump() | {"delta_amount": _amount(one.delta_amount)}
+    return {_RENAMED.get(name, name): value for name, value in found.items()}
 
 
 def _amount(value: Decimal | None) -> Decimal | None:
