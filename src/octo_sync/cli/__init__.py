@@ -141,15 +141,13 @@ def root(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
 
 def exit_code(error: Exception) -> int:
     """The exit code of an error that ended a command."""
-    if isinstance(error, errors.ConfigError | errors.QueryError):
-        return 2
-    if isinstance(error, errors.AuthenticationRefused):
-        return 4
-    if isinstance(error, errors.MassDeletionHeld):
-        return 5
-    if isinstance(error, errors.LeaseHeld | errors.WarehouseLocked):
-        return 6
-    return 1
+    codes = {
+        (errors.ConfigError, errors.QueryError): 2,
+        (errors.AuthenticationRefused,): 4,
+        (errors.MassDeletionHeld,): 5,
+        (errors.LeaseHeld, errors.WarehouseLocked): 6,
+    }
+    return next((code for kinds, code in codes.items() if isinstance(error, kinds)), 1)
 
 
 class _Terminated(BaseException):
@@ -266,11 +264,8 @@ def _say(error: errors.OctoSyncError, state: Mapping[str, object]) -> None:
     if state.get("log_format"):
         import logging  # noqa: PLC0415 - only where stderr is log lines
 
-        logger = logging.getLogger("octo_sync")
-        if error.run_id:
-            logger.error("action=ended run=%s error=%s", error.run_id, error)
-        else:
-            logger.error("action=ended error=%s", error)
+        run = f"run={error.run_id} " if error.run_id else ""
+        logging.getLogger("octo_sync").error(f"action=ended {run}error=%s", error)  # noqa: G004 - a template of fields
         return
     run = f" (run {error.run_id})" if error.run_id else ""
     click.echo(f"octo-sync: error: {error}{run}", err=True)

@@ -15,6 +15,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Template
+
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
 from octo_sync.app.project import open_project, run_in_project
@@ -27,7 +29,6 @@ from octo_sync.destinations.duckdb.reader import open_read_only
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.demo import proof as demo
-from octo_sync.flows.demo.file import pipeline_file
 from octo_sync.flows.demo.proof import Proof
 from octo_sync.flows.ports import Ports, Progress
 from octo_sync.flows.publish import keep_marts
@@ -150,6 +151,13 @@ async def _until(program: asyncio.Task[None], done: Callable[[], bool]) -> None:
         if program.done():
             program.result()
         await asyncio.sleep(_LOOK)
+
+
+def pipeline_file(days: int) -> str:
+    """The demo's pipeline file, for a service that sells so many days ahead."""
+    template = Path(demo.__file__).with_name("pipeline.toml.j2").read_text(encoding="utf-8")
+    # Bookings to the end of the last month that has departures.
+    return str(Template(template, keep_trailing_newline=True).render(days=days, reach=days + 31))
 
 
 def load(directory: Path, days: int, base_url: str) -> Pipeline:

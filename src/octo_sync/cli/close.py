@@ -1,6 +1,6 @@
 """`octo-sync close`: the figures of a month of travel stay as they were, and what changes later is told."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,6 +15,12 @@ from octo_sync.flows.wording import currency_name, instant, money, plural
 from octo_sync.journal import Closing
 
 _MOST = 20
+Row = dict[str, Any]
+_MARTS = {
+    "figures": "closed_periods order by channel_name, connection_id, currency",
+    "adjustments": "period_adjustments order by changed_at_utc desc nulls last, booking_key",
+    "totals": "month_totals order by kind desc, tax_name nulls first, channel_name, currency",
+}
 
 
 @click.command(epilog=options.example("close 2026-10"))
@@ -33,18 +39,18 @@ def command(period: str | None, project: options.Places, *, incomplete: bool, js
         _close(project, period, incomplete=incomplete)
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
-    figures, adjustments, totals = _told(project, wanted) if wanted else ([], [], [])
-    shown = {row["period"]: row["digest"] for row in figures}
+    told = _told(project) if wanted else {}
     altered = [
         each.period for each in wanted
-        if each.computed_digest() != each.digest or shown.get(each.period, each.digest) != each.digest
+        if each.computed_digest() != each.digest
+        or any(row["digest"] != each.digest for row in told["figures"] if row["period"] == each.period)
     ]  # fmt: skip
+    shown = [(each, *_of(each.period, told)) for each in wanted]
     if json_:
-        periods = [_document(each, figures, adjustments, totals) for each in wanted]
-        console.document("close", {"altered": altered, "periods": periods})
+        console.document("close", {"altered": altered, "periods": [_document(*each) for each in shown]})
         return 3 if altered else 0
-    for each in wanted:
-        _print(each, figures, adjustments, totals)
+    for each in shown:
+        _print(*each)
     if not closings:
         console.note("No month is closed; octo-sync close 2026-10 closes one.")
     if altered:
@@ -62,31 +68,22 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
         console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
 
 
-def _told(project: options.Places, closings: Sequence[Closing]) -> list[list[dict[str, Any]]]:
-    """What the marts say of these, as the last publish made them."""
-    periods = {each.period for each in closings}
-    wanted = (
-        "select * from marts.closed_periods order by period, channel_name, connection_id, currency",
-        "select * from marts.period_adjustments order by period, changed_at_utc desc nulls last, booking_key",
-        "select * from marts.month_totals order by period, kind desc, tax_name nulls first, channel_name, currency",
-    )
+def _told(project: options.Places) -> dict[str, list[Row]]:
+    """What the marts say of closed months, as the last publish made them."""
     with options.open_copy(project) as copy:
-        found = [copy.sql(query).fetch().records() for query in wanted]
-    named = [[{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for rows in found]
-    return [[row for row in rows if row["period"] in periods] for rows in named]
+        found = {name: copy.sql(f"select * from marts.{mart}").fetch().records() for name, mart in _MARTS.items()}  # noqa: S608 - our names
+    return {name: [{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for name, rows in found.items()}
 
 
-def _print(
-    kept: Closing,
-    figures: Sequence[dict[str, Any]],
-    adjustments: Sequence[dict[str, Any]],
-    totals: Sequence[dict[str, Any]],
-) -> None:
-    of = [row for row in figures if row["period"] == kept.period]
-    changed = [row for row in adjustments if row["period"] == kept.period]
+def _of(period: str, told: Mapping[str, Sequence[Row]]) -> tuple[list[Row], list[Row], list[Row]]:
+    figures, changed, totals = ([row for row in rows if row["period"] == period] for rows in told.values())
+    return figures, changed, totals
+
+
+def _print(kept: Closing, figures: Sequence[Row], changed: Sequence[Row], totals: Sequence[Row]) -> None:
     known = "" if kept.is_complete else ", with not all bookings known"
     console.label(kept.period, f"closed {instant(kept.closed_at)}{known} · SHA-256 {kept.digest[:16]}…")
-    if not of:
+    if not figures:
         console.say("The next publish shows its figures.", head="  ")
         return
     heads = ["channel", "bookings", "net", "adjustments", "net adjustment", "net now", "retail now"]
@@ -100,11 +97,11 @@ def _print(
             _amount(row, "net_now"),
             _amount(row, "retail_now"),
         ]
-        for row in of
+        for row in figures
         if row["connection_id"]
     ]
     console.table(heads, rows or [["no bookings", *[""] * (len(heads) - 1)]])
-    _print_totals(kept, [row for row in totals if row["period"] == kept.period])
+    _print_totals(kept, totals)
     for row in changed[:_MOST]:
         what = row["supplier_reference"] or row["reseller_reference"] or row["booking_uuid"]
         net = _amount(row, "net_adjustment", sign=True) or _amount(row, "retail_adjustment", sign=True)
@@ -114,7 +111,7 @@ def _print(
     click.echo()
 
 
-def _print_totals(kept: Closing, totals: Sequence[dict[str, Any]]) -> None:
+def _print_totals(kept: Closing, totals: Sequence[Row]) -> None:
     if kept.totals is None:
         console.say("Closed by an older octo-sync, which kept no taxes, refunds and deferred revenue.", head="  ")
     elif totals:
@@ -131,20 +128,15 @@ def _print_totals(kept: Closing, totals: Sequence[dict[str, Any]]) -> None:
         console.table(heads, rows)
 
 
-def _amount(row: dict[str, Any], name: str, *, sign: bool = False) -> str:
+def _amount(row: Row, name: str, *, sign: bool = False) -> str:
     value = row[name]
     return "" if value is None else f"{money(value, row['currency'], sign=sign)} {currency_name(row['currency'])}"
 
 
-def _document(
-    kept: Closing,
-    figures: Sequence[dict[str, Any]],
-    adjustments: Sequence[dict[str, Any]],
-    totals: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
+def _document(kept: Closing, figures: Sequence[Row], changed: Sequence[Row], totals: Sequence[Row]) -> Row:
     return {
         **console.fields(kept, "period", "closed_at", "is_complete", "digest"),
-        "figures": [row for row in figures if row["period"] == kept.period and row["connection_id"]],
-        "adjustments": [row for row in adjustments if row["period"] == kept.period],
-        "totals": None if kept.totals is None else [row for row in totals if row["period"] == kept.period],
+        "figures": [row for row in figures if row["connection_id"]],
+        "adjustments": changed,
+        "totals": None if kept.totals is None else totals,
     }

@@ -129,11 +129,6 @@ def dicts(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fold: int | None = None) -> None:
-    """An aligned table on stdout; on a terminal made to fit."""
-    click.echo(rows_text(columns, rows, width=terminal_width(), fold=fold))
-
-
 def fields(of: object, *names: str) -> dict[str, Any]:
     """These attributes, for a document."""
     return {name: getattr(of, name) for name in names}
@@ -159,10 +154,10 @@ def _cell(value: object) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def listed(
+def table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: str = "", least: Sequence[str] = ()
 ) -> list[str]:
-    """A list on stdout. A pipe gets all of it; on a terminal the column `fold` is folded at words, never cut.
+    """An aligned table on stdout. A pipe gets all of it; on a terminal the column `fold` is folded at words, never cut.
 
     So that it has room, columns of `least` go, in this order, until it fits; returned are those that went.
     """
@@ -278,7 +273,7 @@ def write_rows(
         text, width = rows_text(columns, rows), terminal_width()
         if width is not None and len(text.splitlines()[1]) > width:
             if least_last and len(rows) > _TURNED:
-                left = listed(columns, rows, least=columns[:0:-1])
+                left = table(columns, rows, least=columns[:0:-1])
                 note(f"Columns that do not fit: {', '.join(map(clean, left))}. --format csv has all.")
                 return
             text = _records_text(columns, rows) if rows else "\n".join(folded(", ".join(map(clean, columns)), width))
@@ -315,21 +310,16 @@ def write_list(
     fold: str = "",
     least: Sequence[str] = (),
 ) -> None:
-    """A list: in JSON the document with its content, else its rows; a person gets it as `listed` makes it, and a hint below."""
+    """A list: in JSON the document with its content, else its rows; a person gets a `table`, and a hint below."""
     if form == "json":
         document(kind, content)
     elif form != "table":
         write_rows(columns, rows, form)
     else:
         if rows:
-            listed(columns, rows, fold=fold, least=least)
+            table(columns, rows, fold=fold, least=least)
         if hint:
             note(hint)
-
-
-def line(content: Mapping[str, Any]) -> None:
-    """One JSON object on one line of stdout, at once."""
-    click.echo(plain_json(content))
 
 
 def clock_time() -> str:

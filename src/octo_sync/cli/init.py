@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import click
+from jinja2 import Template
 
 from octo_sync.app.machine import stdin_is_terminal
 from octo_sync.cli import console, options
@@ -24,33 +25,6 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 _WAREHOUSE = "octo.duckdb"
-_TEMPLATE = """\
-# What octo-sync copies, from where, into what. Written by `octo-sync init`.
-# Every other key, with its default and its meaning: `octo-sync config show`, and docs/configuration.md.
-
-destination = {destination}
-
-[connections.{name}]
-base_url = {url}
-token = {token}  # where the token is, never the token itself: {{ env = "NAME" }} or {{ file = "path" }}
-# capabilities = ["pricing", "content", "extras"]
-# languages = ["en"]                    # asked for in this order
-# business_time_zone = "Europe/Lisbon"  # whose days booking_date counts; travel dates are always the venue's
-{channel}
-{allow}
-[horizon]
-bookings = "-90d..+365d"                # days of travel whose bookings are kept, before and after today; days of booking
-                                        # where the service filters by those: octo-sync doctor tells; with "-430d..+365d"
-                                        # the pages have last year beside this one
-availability = "0d..+365d"              # travel dates whose availability is kept
-
-# Without a schedule `octo-sync serve` pulls nothing by itself. With webhooks it is needed too: nobody is notified of other
-# tokens' bookings or of sold seats.
-{schedule}
-# [webhooks]                            # docs/webhooks.md
-# url = "https://hooks.example.com/octo"    # the public address that reaches the receiver of `octo-sync serve`
-# bind = "127.0.0.1:8787"               # where it listens on this machine, behind a reverse proxy
-"""
 
 
 @click.command(epilog=options.example("init --url https://api.example.com --token-env ACME_TOKEN"))
@@ -117,20 +91,25 @@ def command(
     destination = _checked("--destination", destination or _WAREHOUSE, _warehouse)
     if nightly is None and asking:
         nightly = _ask("Pull everything every night at (UTC; 03:00 Europe/Lisbon; none)", "03:00", _nightly)
-    schedule = _schedule(_checked("--nightly", nightly or "none", _nightly))
+    nightly = _checked("--nightly", nightly or "none", _nightly)
+    time, _, zone = ("3:00 UTC" if nightly == "none" else nightly).partition(" ")
+    hour, minute = map(int, time.split(":"))
     path = directory / "pipelines" / f"{name}.toml"
     if path.exists() and not yes:
         if not asking:
             raise click.UsageError(f"{path} is there already; --yes overwrites it.")
         click.confirm(f"{path} is there already. Overwrite it?", abort=True, err=True)
-    text = _TEMPLATE.format(
+    template = Path(__file__).with_name("pipeline.toml.j2").read_text(encoding="utf-8")
+    text = Template(template, trim_blocks=True, keep_trailing_newline=True).render(
         destination=_toml(destination),
         name=name,
         url=_toml(url.rstrip("/")),
         token=token.toml,
-        schedule=schedule,
-        channel=_line(f'# channel = "{name}"', "what reports call these sales"),
-        allow=_allow(url),
+        private=_private(url),
+        mark="# " if nightly == "none" else "",
+        zone=zone,
+        hour=hour,
+        minute=minute,
     )
     missing = _write(path, directory, text)
     click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
@@ -197,20 +176,6 @@ def _nightly(value: object) -> str:
     return f"{time} {values.time_zone(zone.strip() or 'UTC')}"
 
 
-def _schedule(nightly: str) -> str:
-    """The table, ready to be used, or as a comment."""
-    time, _, zone = ("3:00 UTC" if nightly == "none" else nightly).partition(" ")
-    hour, minute = map(int, time.split(":"))
-    mark = "# " if nightly == "none" else ""
-    lines = (
-        (f"{mark}[schedule]", "cron: minute, hour, day of month, month, day of week"),
-        (f'{mark}time_zone = "{zone}"', "whose clock is meant"),
-        (f'{mark}full = "{minute} {hour} * * *"', "everything in the horizon, every night"),
-        ('# near = "0 * * * *"', "what takes place in the next 30 days, every hour"),
-    )
-    return "".join(f"{_line(*line)}\n" for line in lines)
-
-
 def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:
     """Ask until the answer is right."""
 
@@ -246,21 +211,13 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _line(setting: str, remark: str) -> str:
-    """A line of the file whose remark stands below the others'."""
-    return f"{setting:<39} # {remark}"
-
-
-def _allow(url: str) -> str:
-    """The line that permits a private address, ready to be used where one was given."""
-    try:
-        refused = values.refuse_address(values.service_url(url), allow_hosts=())
-    except ValueError:
-        return ""
-    host = urlsplit(url).hostname
-    if not (refused and host):
-        return ""
-    return _line(f"allow_hosts = [{_toml(host)}]", "may be private, and spoken to over http") + "\n"
+def _private(url: str) -> str:
+    """The host of a private address, which the file has to permit, as TOML; empty where it need not."""
+    with suppress(ValueError):
+        host = urlsplit(url).hostname
+        if host and values.refuse_address(values.service_url(url), allow_hosts=()):
+            return _toml(host)
+    return ""
 
 
 def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:

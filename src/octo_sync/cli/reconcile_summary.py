@@ -76,7 +76,7 @@ def _buckets(outcome: Outcome) -> None:
         count = console.Number(f"{outcome.counts[bucket]:,}")
         rows.append((name, *((count, None) if bucket.has_differences else (None, count)), " · ".join(amounts)))
     heads = ["bucket", "differences", "bookings", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
-    console.table(heads, rows, fold=3)
+    console.table(heads, rows, fold=heads[3])
 
 
 def _proof(totals: Sequence[Control]) -> None:

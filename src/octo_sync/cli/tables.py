@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from octo_sync.app.reading import Copy
-    from octo_sync.destinations.base import TableDigest
     from octo_sync.tables.base import Table
 
 _RESOURCES = {
@@ -31,7 +30,6 @@ _RESOURCES = {
 @click.argument("name", required=False)
 @click.option("--ddl", is_flag=True, help="Print the CREATE TABLE statements with their comments.")
 @click.option("--digests", is_flag=True, help="Row count and digest per table, to compare two copies.")
-@click.option("--warehouse", is_flag=True, help="With --digests: of the warehouse itself, not of the read copy.")
 @options.project
 @options.as_form
 def command(
@@ -41,7 +39,6 @@ def command(
     *,
     ddl: bool,
     digests: bool,
-    warehouse: bool,
     form: str,
 ) -> None:
     """List tables and marts, or the columns of one, and what they mean.
@@ -51,7 +48,7 @@ def command(
     if ddl:
         _ddl(name)
     elif digests:
-        _digests(options.places(directory, pipeline), form, warehouse=warehouse)
+        _digests(options.places(directory, pipeline), form)
     else:
         _described(name, _published(directory, pipeline), form)
 
@@ -78,22 +75,12 @@ def _ddl(name: str | None) -> None:
     click.echo("\n".join(map(script, found)), nl=False)
 
 
-def _digests(project: options.Places, form: str, *, warehouse: bool) -> None:
-    if warehouse:
-        found = _of_warehouse(project)
-    else:
-        with options.open_copy(project) as copy:
-            found = copy.digest()
-    found = sorted(found, key=lambda d: d.table)
+def _digests(project: options.Places, form: str) -> None:
+    with options.open_copy(project) as copy:
+        found = sorted(copy.digest(), key=lambda d: d.table)
     heads, rows = ("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found]
-    document = {"of": "warehouse" if warehouse else "read copy", "tables": console.dicts(heads, rows)}
+    document = {"of": "read copy", "tables": console.dicts(heads, rows)}
     console.write_list(form, "digest", document, heads, rows)
-
-
-def _of_warehouse(project: options.Places) -> "list[TableDigest]":
-    from octo_sync.app.project import run_in_project  # noqa: PLC0415 - commands start fast
-
-    return run_in_project(options.with_warehouse(project), "tables", lambda ports: ports.warehouse.digest())
 
 
 def _published(directory: Path, pipeline: str | None) -> Path | str | None:

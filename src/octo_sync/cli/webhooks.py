@@ -84,7 +84,7 @@ def _follow(journal: Journal, newest: Sequence[Delivery]) -> Iterator[Delivery]:
 
 def _show(delivery: Delivery, *, bodies: bool, json_: bool) -> None:
     if json_:
-        console.line(as_document(delivery, bodies=bodies))
+        click.echo(console.plain_json(as_document(delivery, bodies=bodies)))
         return
     body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
     about = console.clean(about_text(delivery))

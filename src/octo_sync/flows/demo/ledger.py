@@ -18,16 +18,6 @@ from octo_sync.model import Window
 if TYPE_CHECKING:
     from octo_sync.reconciliation.model import Outcome
 
-PIPELINE = """
-[reconcile.ledger]                      # octo-sync reconcile ledger
-there      = { file = "exports/ledger.csv" }
-keys       = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
-fields     = { status = "state", retail_amount = "gross", currency = "currency", travel_date = "day", unit_count = "tickets" }
-map.status = { OK = ["CONFIRMED", "REDEEMED", "NOSHOW"], XX = "CANCELLED" }
-window     = "-430d..+{reach}d"
-grace      = 0                          # the ledger is made a moment after the copy
-"""
-
 Row = dict[str, str]
 _HEADS = ("octo_uuid", "booking_no", "state", "gross", "currency", "day", "tickets")
 _EVERY = 7
