@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.places import duckdb_warehouse, published, read_file
-from octo_sync.app.project import (
-    make_ports,
-    open_clients,
-    open_connections,
-    open_journal,
-    run_in_project,
-)
+from octo_sync.app.project import make_ports, open_clients, open_connections, open_journal, run_in_project
 from octo_sync.app.reading import reader as reader_of
 from octo_sync.errors import ConfigError, LeaseHeld
 from octo_sync.flows.contacts import Privacy

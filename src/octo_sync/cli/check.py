@@ -11,10 +11,7 @@ from octo_sync.flows.publish import SqlFile, sql_files
 @options.places_of
 @options.limit(20, "Rows to print per check at most.", 1)
 @click.option(
-    "--next",
-    "next_",
-    is_flag=True,
-    help="Run them on what would be published next; shows why a publish was refused.",
+    "--next", "next_", is_flag=True, help="Run them on what would be published next; shows why a publish was refused."
 )
 @options.as_json
 def command(project: options.Places, *, limit: int, next_: bool, json_: bool) -> int:

@@ -25,16 +25,14 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
     """Show the pipeline file's path and every value in force; of a token only its source."""
     path = pipelines.find(pipeline, directory)
     loaded, missing = options.without_tokens(path, directory)
-    rows = []
-    for key, setting in loaded.settings.items():
-        mistake = next((m.partition(": ")[2] for m in missing if m.startswith(f"{key}: ")), None)
-        value = f"not set ({mistake})" if mistake else setting.value
-        rows.append((key, value, "" if mistake else setting.origin))
+    unset = dict(mistake.split(": ", 1) for mistake in missing)
+    rows = [
+        (key, f"not set ({unset[key]})", "") if key in unset else (key, setting.value, setting.origin)
+        for key, setting in loaded.settings.items()
+    ]
     if json_:
-        console.document(
-            "config",
-            {"path": str(path), "settings": {key: {"value": value, "origin": where} for key, value, where in rows}},
-        )
+        settings = {key: {"value": value, "origin": where} for key, value, where in rows}
+        console.document("config", {"path": str(path), "settings": settings})
         return
     console.note(f"# {path}")
     heads = ("key", "value", "origin") if origin else ("key", "value")
@@ -57,19 +55,18 @@ def _text(value: object) -> str:
 @options.as_json
 def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     """List every mistake in the pipeline file; exit 2 when there is one."""
+    found: dict[str, object] = {"ok": True, "error": None, "mistakes": [], "warnings": []}
     try:
         loaded = options.load_pipeline(directory, pipeline)
     except ConfigError as error:
         if not json_:
             raise
-        console.document(
-            "validate", {"ok": False, "error": str(error), "mistakes": list(error.mistakes), "warnings": []}
-        )
+        console.document("validate", found | {"ok": False, "error": str(error), "mistakes": error.mistakes})
         return 2
     if json_:
-        console.document("validate", {"ok": True, "error": None, "mistakes": [], "warnings": list(loaded.warnings)})
+        console.document("validate", found | {"warnings": loaded.warnings})
         return 0
     console.warn(loaded.warnings)
     names = ", ".join(c.name for c in loaded.connections)
-    click.echo(f"{console.styled('ok', fg='green', bold=True)}  {loaded.path}  connections: {names}")
+    console.outcome("ok", f"{loaded.path}  connections: {names}")
     return 0

@@ -100,6 +100,11 @@ def label(word: str, text: str) -> None:
     say(text, head=f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}")  # noqa: PLR2004 - the same
 
 
+def outcome(word: str, text: str, colour: str = "green") -> None:
+    """How it went, in a coloured word, and what came of it."""
+    say(text, head=f"{styled(word, fg=colour, bold=True)}  ")
+
+
 def terminal_width() -> int | None:
     """Columns of the terminal that stdout is, or None when nobody looks."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -255,12 +260,7 @@ def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> s
 
 
 def write_rows(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    form: str,
-    *,
-    least_last: bool = False,
-    **more: object,
+    columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, *, least_last: bool = False, **more: object
 ) -> None:
     """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
 

@@ -72,7 +72,7 @@ def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
     with open_files(loaded, command="db migrate") as opened:
         taken = opened.warehouse.migrated
     if json_:
-        steps = [{"version": step.version, "what": step.what} for step in taken]
+        steps = [console.fields(step, "version", "what") for step in taken]
         console.document("db_migrate", {"schema": SCHEMA_VERSION, "steps": steps})
         return 0
     for step in taken:
@@ -88,7 +88,7 @@ def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
 @click.argument("target", type=click.Path(path_type=Path, file_okay=False))
 @options.places_of
 @options.as_json
-def backup(target: Path, project: options.Places, *, json_: bool) -> int:
+def backup(target: Path, project: options.Places, *, json_: bool) -> None:
     """Copy warehouse, private file and journal into the new directory TARGET.
 
     It holds personal data, only its owner may read it, and it appears only when complete. `serve` must not run.
@@ -104,11 +104,10 @@ def backup(target: Path, project: options.Places, *, json_: bool) -> int:
     if json_:
         console.document("db_backup", {"path": str(target), "bytes": made.size, "files": made.files})
     else:
-        click.echo(
-            f"{console.styled('backed up', fg='green', bold=True)}  {target} ({console.bytes_text(made.size)}) · "
-            f"{len(made.files)} files and a manifest · {made.created_at[:19]}Z"
+        files_said = f"{len(made.files)} files and a manifest"
+        console.outcome(
+            "backed up", f"{target} ({console.bytes_text(made.size)}) · {files_said} · {made.created_at[:19]}Z"
         )
-    return 0
 
 
 @command.command("restore", epilog=options.example("db restore ../octo-backup --force"))
@@ -116,7 +115,7 @@ def backup(target: Path, project: options.Places, *, json_: bool) -> int:
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
 @options.places_of
 @options.as_json
-def restore(source: Path, project: options.Places, *, force: bool, json_: bool) -> int:
+def restore(source: Path, project: options.Places, *, force: bool, json_: bool) -> None:
     """Restore the backup in SOURCE, and mark everything for the next sync.
 
     The backup is verified first, and replaces the project in one step.
@@ -126,15 +125,12 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
     if json_:
         document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
         console.document("db_restore", document)
-        return 0
-    click.echo(
-        f"{console.styled('restored', fg='green', bold=True)}  the state of {manifest.created_at[:19]}Z "
-        f"({console.bytes_text(manifest.size)}); everything is marked"
-    )
+        return
+    size = console.bytes_text(manifest.size)
+    console.outcome("restored", f"the state of {manifest.created_at[:19]}Z ({size}); everything is marked")
     for path in kept:
         click.echo(f"  kept     {path}")
     console.note("Catch up: octo-sync sync. Whoever was erased since that backup must be erased again.")
-    return 0
 
 
 @command.command("rebuild", epilog=options.example("db rebuild"))
@@ -156,25 +152,24 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
 @options.as_json
 def rebuild(
     former: Path | str | None, former_journal: Path | str | None, project: options.Places, *, json_: bool
-) -> int:
+) -> None:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
     It makes no network calls. The former files are kept. With --from a project moves with all it has.
     """
     loaded = options.with_pipeline(project)
     if former is not None:
-        return _moved(move(loaded, former, former_journal), json_=json_)
+        _moved(move(loaded, former, former_journal), json_=json_)
+        return
     if former_journal is not None:
         raise click.UsageError("--journal goes with --from.")
     made, kept = rebuild_files(loaded)
     if json_:
-        document = {"rows": made.rows, "marked": made.marked, "unread": made.unread, "kept": [str(p) for p in kept]}
+        document = console.fields(made, "rows", "marked", "unread") | {"kept": [str(path) for path in kept]}
         console.document("db_rebuild", document)
-        return 0
-    click.echo(
-        f"{console.styled('rebuilt', fg='green', bold=True)}  {made.rows:,} rows taken over; everything is marked "
-        f"({made.marked:,} subjects)"
-    )
+        return
+    marked = f"everything is marked ({made.marked:,} subjects)"
+    console.outcome("rebuilt", f"{made.rows:,} rows taken over; {marked}")
     for name in made.unread:
         click.echo(f"  unread   {name}: missing or damaged; the next sync fetches what the service still has", err=True)
     if made.unread:
@@ -182,19 +177,14 @@ def rebuild(
     for path in kept:
         click.echo(f"  kept     {path}")
     console.note("Fetch everything anew: octo-sync sync")
-    return 0
 
 
-def _moved(made: Moved, *, json_: bool) -> int:
+def _moved(made: Moved, *, json_: bool) -> None:
     if json_:
-        tables = [{"table": t.table, "rows": t.rows, "digest": t.digest} for t in made.tables]
-        document = {"rows": made.rows, "journal_rows": made.journal_rows, "tables": tables}
-        console.document("db_rebuild", document)
-        return 0
+        tables = [console.fields(table, "table", "rows", "digest") for table in made.tables]
+        console.document("db_rebuild", console.fields(made, "rows", "journal_rows") | {"tables": tables})
+        return
     kept = "" if made.journal_rows is None else f" and {made.journal_rows:,} of the journal"
-    click.echo(
-        f"{console.styled('moved', fg='green', bold=True)}  {made.rows:,} rows of the warehouse{kept}; "
-        f"{len(made.tables)} tables are equal in both"
-    )
+    equal = f"{len(made.tables)} tables are equal in both"
+    console.outcome("moved", f"{made.rows:,} rows of the warehouse{kept}; {equal}")
     console.note("Go on: octo-sync sync. When all is well, delete what is in the former place.")
-    return 0

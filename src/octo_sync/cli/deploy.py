@@ -34,7 +34,7 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
     made = deploy.files(target, _values(pipeline, directory))
     if to is not None:
         for path in deploy.write(made, to, force=force):
-            click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
+            console.outcome("wrote", str(path))
         return
     short = [file for file in made if file.name != deploy.LOCK]
     for file in short:

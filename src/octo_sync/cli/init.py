@@ -112,7 +112,7 @@ def command(
         minute=minute,
     )
     missing = _write(path, directory, text)
-    click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
+    console.outcome("wrote", str(path))
     code = 0 if no_test else _test(path, directory, missing)
     _next(path, directory, token, missing=bool(missing))
     return code

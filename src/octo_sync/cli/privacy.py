@@ -119,11 +119,7 @@ def erase(
 )
 @options.places_of
 def export(
-    emails: tuple[str, ...],
-    phones: tuple[str, ...],
-    bookings: tuple[str, ...],
-    target: Path,
-    project: options.Places,
+    emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...], target: Path, project: options.Places
 ) -> None:
     """Write everything that is stored about a person into a JSON file.
 
@@ -213,7 +209,7 @@ def _document(erasure: Erasure) -> dict[str, Any]:
 
 def _report(done: Erasure) -> None:
     word, colour = ("erased", "green") if done.done_at and not done.left else ("not everything is erased", "yellow")
-    click.echo(f"{console.styled(word, fg=colour, bold=True)}  (erasure {done.id})")
+    console.outcome(word, f"(erasure {done.id})", colour)
     for place, count in done.counts.items():
         console.label("", f"{place}: {count:,}")
     for sentence in done.left:

@@ -30,13 +30,11 @@ def command(project: options.Places, *, json_: bool) -> int:
             },
         )
     elif published.failed:
-        click.echo(f"{console.styled('not published', fg='red', bold=True)}  {len(published.failed)} checks failed")
+        console.outcome("not published", f"{len(published.failed)} checks failed", "red")
         for failed in published.failed:
             click.echo(f"  {failed.check.name}: {failed.check.description or 'returned rows'}", err=True)
         console.note("See the rows: octo-sync check --next")
     else:
-        click.echo(
-            f"{console.styled('published', fg='green', bold=True)}  {options.published_name(loaded, whole=True)} "
-            f"({console.bytes_text(published.size or 0)}) · {published.marts} marts · {published.checks} checks passed"
-        )
+        where = f"{options.published_name(loaded, whole=True)} ({console.bytes_text(published.size or 0)})"
+        console.outcome("published", f"{where} · {published.marts} marts · {published.checks} checks passed")
     return 3 if published.failed else 0

@@ -21,14 +21,7 @@ _FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "cou
 @options.places_of
 @options.as_form
 def command(
-    ids: tuple[str, ...],
-    project: options.Places,
-    *,
-    retry: bool,
-    drop: bool,
-    all_: bool,
-    yes: bool,
-    form: str,
+    ids: tuple[str, ...], project: options.Places, *, retry: bool, drop: bool, all_: bool, yes: bool, form: str
 ) -> None:
     """List what keeps failing or does not fit; retry or drop it."""
     if retry == drop:

@@ -7,18 +7,7 @@ from pathlib import Path
 import click
 
 from octo_sync.cli import console
-from octo_sync.flows.reconcile.words import (
-    BUCKETS,
-    Control,
-    age_days,
-    by_importance,
-    controls,
-    main_amount,
-    open_pairs,
-    proven,
-    value_text,
-    verdict,
-)
+from octo_sync.flows.reconcile import words
 from octo_sync.flows.wording import currency_name, days_old, instant, money, money_text, plural
 from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
 
@@ -34,7 +23,7 @@ def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
     for note in outcome.there.notes:
         console.label("", console.clean(note))
     console.label("Compared", f"{console.clean(outcome.rules.name)}, travel dates {window.start} to {window.end}")
-    totals = controls(outcome)
+    totals = words.controls(outcome)
     click.echo()
     _buckets(outcome)
     click.echo()
@@ -43,7 +32,7 @@ def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
     _differences(outcome)
     click.echo()
     colour = "red" if outcome.breached else "green"
-    console.label("Verdict", console.styled(console.clean(verdict(outcome)), fg=colour, bold=True))
+    console.label("Verdict", console.styled(console.clean(words.verdict(outcome)), fg=colour, bold=True))
     if written:
         console.label("Written", ", ".join(map(str, written)))
 
@@ -63,9 +52,9 @@ def _side(side: Side) -> str:
 
 def _buckets(outcome: Outcome) -> None:
     """Differences or bookings of each bucket, and what it adds to the difference of the first amount, by currency."""
-    field = main_amount(outcome)
+    field = words.main_amount(outcome)
     rows = []
-    for bucket, (name, _) in BUCKETS.items():
+    for bucket, (name, _) in words.BUCKETS.items():
         if not outcome.counts.get(bucket):
             continue
         parts = sorted(
@@ -79,24 +68,20 @@ def _buckets(outcome: Outcome) -> None:
     console.table(heads, rows, fold=heads[3])
 
 
-def _proof(totals: Sequence[Control]) -> None:
+def _proof(totals: Sequence[words.Control]) -> None:
     rows = [
-        (
-            currency_name(c.currency),
-            c.field or "rows",
-            *map(console.Number, (*_sums(c), _unexplained(c))),
-        )
+        (currency_name(c.currency), c.field or "rows", *map(console.Number, (*_sums(c), _unexplained(c))))
         for c in totals
     ]
     console.table(["total", "of", "here", "there", "difference", "unexplained"], rows)
-    if proven(totals):
+    if words.proven(totals):
         console.say("The buckets explain every difference to exactly 0.")
     else:
         wrong = "The buckets do not explain all of the difference: the comparison itself is wrong. Please report it."
         console.say(console.styled(wrong, fg="red", bold=True))
 
 
-def _sums(control: Control) -> tuple[str, str, str]:
+def _sums(control: words.Control) -> tuple[str, str, str]:
     """Both sides and their difference: of an amount, or of rows where none is compared."""
     c = control
     if not c.field:
@@ -105,7 +90,7 @@ def _sums(control: Control) -> tuple[str, str, str]:
     return here, there, money(c.difference, c.currency, sign=True)
 
 
-def _unexplained(control: Control) -> str:
+def _unexplained(control: words.Control) -> str:
     if control.unexplained or not control.unexplained_rows:
         return money(control.unexplained, control.currency, sign=True) if control.unexplained else "0"
     return f"{control.unexplained_rows:,} rows"
@@ -113,14 +98,14 @@ def _unexplained(control: Control) -> str:
 
 def _differences(outcome: Outcome) -> None:
     """One line each; where that is too wide for the terminal, the reason goes below."""
-    found = open_pairs(outcome)
+    found = words.open_pairs(outcome)
     if not outcome.differences:
         gone = f" {outcome.resolved:,} from before {'is' if outcome.resolved == 1 else 'are'} no longer found."
         same = "No difference: every row has its counterpart, and both sides say the same."
         console.say(same + (gone if outcome.resolved else ""))
         return
     gone = f", {outcome.resolved:,} no longer found" if outcome.resolved else ""
-    shown = by_importance(found)[:_MOST]
+    shown = words.by_importance(found)[:_MOST]
     of_all = f"the {_MOST} that matter most of {len(found):,}" if len(found) > _MOST else f"{len(found):,}"
     console.label("Differences", f"{of_all}; {outcome.new:,} new{gone}")
     rows = [(item.key, _what(outcome, item, d), _age(outcome, d), d.reason) for item, d in shown]
@@ -154,14 +139,14 @@ def _what(outcome: Outcome, item: Item, difference: Difference) -> str:
     currency, delta = difference.currency or item.currency, difference.delta_amount
     amount = money_text(delta, currency, sign=True)
     if not difference.field:
-        return f"{BUCKETS[item.bucket][0]} {amount}".strip()
+        return f"{words.BUCKETS[item.bucket][0]} {amount}".strip()
     here, there = (
-        value_text(outcome, difference.field, value, currency)
+        words.value_text(outcome, difference.field, value, currency)
         for value in (difference.here_value, difference.there_value)
     )
     return f"{difference.field} {here} → {there}{f' {currency}' if delta is not None and currency else ''}"
 
 
 def _age(outcome: Outcome, difference: Difference) -> str:
-    days = age_days(difference, outcome.rules)
+    days = words.age_days(difference, outcome.rules)
     return "new" if difference.is_new or days is None else days_old(days)

@@ -16,13 +16,7 @@ from octo_sync.cli import console, guard, options
 @options.timeout(300)
 @options.as_form
 def command(
-    query: str | None,
-    file: Path | None,
-    project: options.Places,
-    *,
-    limit: int,
-    timeout: float,
-    form: str,
+    query: str | None, file: Path | None, project: options.Places, *, limit: int, timeout: float, form: str
 ) -> None:
     """Run one query on the read copy and print its rows.
 

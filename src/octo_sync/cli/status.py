@@ -132,7 +132,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     _kinds(found, now)
     for connection in found.connections:
         for reason in (*connection.held, *connection.kept):
-            click.echo(f"{console.styled('held', fg='yellow', bold=True)}  {connection.name}: {console.clean(reason)}")
+            console.outcome("held", f"{connection.name}: {console.clean(reason)}", "yellow")
     left_alone = sum(c.quarantined for c in found.connections)
     if left_alone:
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")

@@ -1,5 +1,6 @@
 """`octo-sync sync`: make everything due clean, then publish the read copy."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import SyncResult, sync
 from octo_sync.pipeline import Pipeline
 
+_MOST = 10
 _TOLD_WITHIN = 60.0
 """Seconds that notices may take at the end of a run."""
 
@@ -108,9 +110,7 @@ def _notify(loaded: Pipeline, result: SyncResult, scope: Scope, *, publishing: b
 def _dry_run(loaded: Pipeline, scope: Scope, *, json_: bool) -> int:
     rows = plan_without_asking(loaded, scope)
     if json_:
-        console.document(
-            "plan", {"subjects": [dict(zip(("connection", "kind", "count"), r, strict=True)) for r in rows]}
-        )
+        console.document("plan", {"subjects": console.dicts(("connection", "kind", "count"), rows)})
     else:
         console.write_rows(("connection", "kind", "subjects"), rows, "table")
         console.note(
@@ -148,31 +148,25 @@ def as_document(result: SyncResult) -> dict[str, Any]:
 
 def report(result: SyncResult, loaded: Pipeline) -> None:
     """The result for people."""
-    marks = {"ok": ("ok", "green"), "partial": ("partial", "yellow"), "failed": ("failed", "red")}
-    word, colour = marks.get(result.status, (result.status, "red"))
     totals = result.totals
-    click.echo(
-        f"{console.styled(word, fg=colour, bold=True)}  {totals.subjects:,} subjects verified · {totals.unchanged:,} "
-        f"unchanged · {totals.rows:,} rows written · {result.requests:,} requests · {result.seconds:.1f} s  "
-        f"(run {result.run_id}{', taken up' if result.resumed else ''})"
+    console.outcome(
+        result.status,
+        f"{totals.subjects:,} subjects verified · {totals.unchanged:,} unchanged · {totals.rows:,} rows written · "
+        f"{result.requests:,} requests · {result.seconds:.1f} s  "
+        f"(run {result.run_id}{', taken up' if result.resumed else ''})",
+        {"ok": "green", "partial": "yellow"}.get(result.status, "red"),
     )
     for note in result.notes:
         console.note(note)
     for trouble in result.troubles:
         console.trouble(f"  {trouble.connection}: {trouble.error}")
     troubled = {trouble.connection for trouble in result.troubles}
-    others = [(subject, why) for subject, why in result.failed.items() if subject.split(":")[0] not in troubled]
-    for subject, why in others[:10]:
-        console.trouble(f"  {subject}: {why}")
-    if len(others) > 10:  # noqa: PLR2004 - as many as above
-        console.trouble(f"  … and {len(others) - 10} more")
-    for entry in result.quarantined[:10]:
-        console.trouble(
-            f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}"
-        )
-    more = len(result.quarantined) - 10
-    if more > 0:
-        console.trouble(f"  … and {more} more: octo-sync quarantine")
+    others = [f"{subject}: {why}" for subject, why in result.failed.items() if subject.split(":")[0] not in troubled]
+    _first(others, "")
+    _first(
+        [f"quarantine  {q.connection}:{q.resource} {q.key} {q.path or ''}: {q.reason}" for q in result.quarantined],
+        ": octo-sync quarantine",
+    )
     if result.published is None:
         return
     if result.published.failed:
@@ -184,3 +178,11 @@ def report(result: SyncResult, loaded: Pipeline) -> None:
         f"    published {options.published_name(loaded)} ({console.bytes_text(result.published.size or 0)}) · "
         f"{result.published.marts} marts · {result.published.checks} checks passed"
     )
+
+
+def _first(sentences: Sequence[str], where: str) -> None:
+    """Those at the beginning, and how many more there are."""
+    for sentence in sentences[:_MOST]:
+        console.trouble(f"  {sentence}")
+    if len(sentences) > _MOST:
+        console.trouble(f"  … and {len(sentences) - _MOST} more{where}")

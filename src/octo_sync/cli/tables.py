@@ -32,15 +32,7 @@ _RESOURCES = {
 @click.option("--digests", is_flag=True, help="Row count and digest per table, to compare two copies.")
 @options.project
 @options.as_form
-def command(
-    name: str | None,
-    directory: Path,
-    pipeline: str | None,
-    *,
-    ddl: bool,
-    digests: bool,
-    form: str,
-) -> None:
+def command(name: str | None, directory: Path, pipeline: str | None, *, ddl: bool, digests: bool, form: str) -> None:
     """List tables and marts, or the columns of one, and what they mean.
 
     NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.

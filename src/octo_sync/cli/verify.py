@@ -14,23 +14,12 @@ from octo_sync.pipeline import Pipeline
 @options.with_tokens
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
 @click.option(
-    "--sample",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --live: only N random parts of it, mostly months.",
+    "--sample", type=click.IntRange(1), metavar="N", help="With --live: only N random parts of it, mostly months."
 )
 @click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
 @options.limit(20, "Differences or problems to print at most.")
 @options.as_json
-def command(
-    loaded: Pipeline,
-    *,
-    live: bool,
-    sample: int | None,
-    travel: str | None,
-    limit: int,
-    json_: bool,
-) -> int:
+def command(loaded: Pipeline, *, live: bool, sample: int | None, travel: str | None, limit: int, json_: bool) -> int:
     """Check the copy, or with --live compare it with the service row by row.
 
     Without --live: everything the pipeline keeps was verified, nothing is pending or missing, and the checks pass.
@@ -71,23 +60,16 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> in
     rows = sum(there for _, there in comparison.rows.values())
     if comparison.equal and found.complete:
         totals = " · ".join(f"{c} {a:,} in {n:,} bookings" for c, n, a in comparison.totals)
-        console.say(
-            f"{len(comparison.rows)} tables, {rows:,} rows, {found.subjects:,} subjects asked again "
-            f"({found.requests:,} requests)",
-            head=f"{console.styled('equal', fg='green', bold=True)}  ",
-        )
+        asked = f"{found.subjects:,} subjects asked again ({found.requests:,} requests)"
+        console.outcome("equal", f"{len(comparison.rows)} tables, {rows:,} rows, {asked}")
         console.say(totals, head=" " * 7)
         return code
     if comparison.equal and rows:
-        console.say(
-            f"what could be compared is equal: {rows:,} rows; what could not is named",
-            head=f"{console.styled('incomplete', fg='red', bold=True)}  ",
-        )
+        text = f"what could be compared is equal: {rows:,} rows; what could not is named"
+        console.outcome("incomplete", text, "red")
     elif not comparison.equal:
         number, name = sum(comparison.differing.values()), options.published_name(loaded)
-        click.echo(
-            f"{console.styled('different', fg='red', bold=True)}  {number:,} rows of {name} differ from the service"
-        )
+        console.outcome("different", f"{number:,} rows of {name} differ from the service", "red")
         table = [(t, a, b, comparison.differing[t]) for t, (a, b) in comparison.rows.items() if comparison.differing[t]]
         console.write_rows(("table", "rows here", "rows at the service", "differing"), table, "table")
         shown = [(d.table, d.key, d.kind, ", ".join(d.columns)) for d in comparison.differences[:limit]]
@@ -104,6 +86,7 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> in
 
 
 def _claims(found: Claims, *, limit: int, json_: bool) -> int:
+    code = 3 if found.problems else 0
     if json_:
         console.document(
             "verify",
@@ -116,23 +99,17 @@ def _claims(found: Claims, *, limit: int, json_: bool) -> int:
                 "notes": found.notes,
             },
         )
-    elif found.problems:
-        click.echo(
-            f"{console.styled('incomplete', fg='red', bold=True)}  {len(found.problems):,} problems "
-            f"in {found.subjects:,} subjects"
-        )
+        return code
+    if found.problems:
+        console.outcome("incomplete", f"{len(found.problems):,} problems in {found.subjects:,} subjects", "red")
         for problem in found.problems[:limit]:
             click.echo(f"  {problem}")
     else:
         age = "" if found.oldest is None else f", the oldest verified {found.oldest / 60:.0f} min ago"
-        console.say(
-            f"{found.subjects:,} subjects of the horizon are covered{age}; every check passes",
-            head=f"{console.styled('complete', fg='green', bold=True)}  ",
-        )
-    if not json_:
-        if found.of_readers:
-            console.say("Checked what is published, because another process works on the project.")
-        for note in found.notes:
-            console.say(note)
-        console.say("Checked the copy only. To compare with the service: octo-sync verify --live")
-    return 3 if found.problems else 0
+        console.outcome("complete", f"{found.subjects:,} subjects of the horizon are covered{age}; every check passes")
+    if found.of_readers:
+        console.say("Checked what is published, because another process works on the project.")
+    for note in found.notes:
+        console.say(note)
+    console.say("Checked the copy only. To compare with the service: octo-sync verify --live")
+    return code

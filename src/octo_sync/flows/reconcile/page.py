@@ -12,21 +12,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.flows.export.files import writing
+from octo_sync.flows.reconcile import words
 from octo_sync.flows.reconcile.both_rows import ROWS, said, side_by_side
-from octo_sync.flows.reconcile.words import (
-    AGE_CLASSES,
-    BUCKETS,
-    accepted_text,
-    age_class,
-    age_days,
-    controls,
-    facts,
-    items_by_importance,
-    open_pairs,
-    proven,
-    value_text,
-    verdict,
-)
 from octo_sync.flows.wording import currency_name, days_old, money, money_text, plain
 from octo_sync.reconciliation.model import Difference, Item, Outcome
 
@@ -49,17 +36,17 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
     loader = FileSystemLoader(Path(__file__).parent)
     pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"money": money, "signed": partial(money, sign=True), "said": said, "text": plain, "cut": _cut}
-    totals = controls(outcome)
+    totals = words.controls(outcome)
     view = {
         "outcome": outcome,
         "rules": outcome.rules,
-        "verdict": verdict(outcome),
-        "sides": (("Here", facts(outcome.here)), ("There", facts(outcome.there))),
+        "verdict": words.verdict(outcome),
+        "sides": (("Here", words.facts(outcome.here)), ("There", words.facts(outcome.there))),
         "controls": totals,
-        "proven": proven(totals),
+        "proven": words.proven(totals),
         "ages": _ages(outcome),
-        "names": BUCKETS,
-        "counts": [(bucket, outcome.counts[bucket]) for bucket in BUCKETS if outcome.counts.get(bucket)],
+        "names": words.BUCKETS,
+        "counts": [(bucket, outcome.counts[bucket]) for bucket in words.BUCKETS if outcome.counts.get(bucket)],
         "sections": _sections(outcome, remembered),
         "listed": {item.bucket for item in outcome.items},
         "currency_name": currency_name,
@@ -70,8 +57,8 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
 
 def _sections(outcome: Outcome, remembered: Remembered | None) -> Iterator[Mapping[str, Any]]:
     """One for each bucket that has items; they are made while the page is written."""
-    for bucket in BUCKETS:
-        items = items_by_importance(item for item in outcome.items if item.bucket is bucket)
+    for bucket in words.BUCKETS:
+        items = words.items_by_importance(item for item in outcome.items if item.bucket is bucket)
         if items:
             shown = (_shown(outcome, item, remembered) for item in items[:ITEMS])
             yield {"bucket": bucket, "shown": shown, "listed": len(items), "more": max(0, len(items) - ITEMS)}
@@ -103,9 +90,9 @@ def _shown(outcome: Outcome, item: Item, remembered: Remembered | None) -> Mappi
 
 def _line(outcome: Outcome, item: Item, difference: Difference) -> Mapping[str, Any]:
     """One difference of an item; texts as they are shown."""
-    currency, days = difference.currency or item.currency, age_days(difference, outcome.rules)
+    currency, days = difference.currency or item.currency, words.age_days(difference, outcome.rules)
     values = difference.here_value, difference.there_value
-    here, there = (value_text(outcome, difference.field, value, currency) for value in values)
+    here, there = (words.value_text(outcome, difference.field, value, currency) for value in values)
     unsaid = not difference.field and values == (None, None)
     return {
         "field": difference.field or "whole row",
@@ -114,7 +101,7 @@ def _line(outcome: Outcome, item: Item, difference: Difference) -> Mapping[str, 
         "delta": money_text(difference.delta_amount, currency, sign=True),
         "reason": difference.reason,
         "age": "" if days is None else days_old(days),
-        "age_class": "" if days is None else age_class(days),
+        "age_class": "" if days is None else words.age_class(days),
         "is_new": difference.is_new,
     }
 
@@ -125,8 +112,8 @@ def _about(item: Item) -> list[tuple[str, str]]:
         ("Place in the ledger", "; ".join(item.places)),
         ("Matched by", f"{item.rule}{', after normalising' if item.normalised else ''}" if item.rule else ""),
         ("Remark", item.remark),
-        ("Accepted", accepted_text(item.acceptance) if item.acceptance else ""),
-        ("Found as", BUCKETS[item.found][0] if item.found is not item.bucket else ""),
+        ("Accepted", words.accepted_text(item.acceptance) if item.acceptance else ""),
+        ("Found as", words.BUCKETS[item.found][0] if item.found is not item.bucket else ""),
         ("Day", item.day.isoformat() if item.day else ""),
         ("Connection", item.connection or ""),
         ("Booking uuid", item.booking_uuid or ""),
@@ -146,9 +133,9 @@ def _heads(item: Item) -> list[str]:
 
 def _ages(outcome: Outcome) -> list[tuple[str, int]]:
     """How many of the differences to look at are of each age; none before results are stored."""
-    days = [age_days(difference, outcome.rules) for _, difference in open_pairs(outcome)]
-    classes = [age_class(each) for each in days if each is not None]
-    return [(name, classes.count(name)) for name in AGE_CLASSES] if classes else []
+    days = [words.age_days(difference, outcome.rules) for _, difference in words.open_pairs(outcome)]
+    classes = [words.age_class(each) for each in days if each is not None]
+    return [(name, classes.count(name)) for name in words.AGE_CLASSES] if classes else []
 
 
 def _cut(text: str, length: int = _CUT) -> str:

@@ -12,17 +12,7 @@ from typing import Any
 
 from octo_sync.flows.export.files import writing
 from octo_sync.flows.export.workbook import Sheet, opened
-from octo_sync.flows.reconcile.words import (
-    BUCKETS,
-    COLUMNS,
-    age_days,
-    cells,
-    controls,
-    facts,
-    open_pairs,
-    pairs,
-    verdict,
-)
+from octo_sync.flows.reconcile import words
 from octo_sync.flows.wording import currency_name, exact
 from octo_sync.reconciliation.model import Outcome
 
@@ -42,7 +32,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
     "instant": datetime.fromisoformat,
 }
-_OF_BUCKET = tuple(name for name in COLUMNS if name != "bucket")
+_OF_BUCKET = tuple(name for name in words.COLUMNS if name != "bucket")
 
 
 def write_xlsx(outcome: Outcome, path: Path) -> None:
@@ -55,33 +45,34 @@ def write_xlsx(outcome: Outcome, path: Path) -> None:
     with writing(path, force=True) as fresh, opened(fresh) as book:
         _summary(book, outcome)
         _controls(book, outcome)
-        for bucket in BUCKETS:
+        for bucket in words.BUCKETS:
             items = [item for item in outcome.items if item.bucket is bucket]
             if items:
                 heads = [_NAMES.get(name, name) for name in _OF_BUCKET]
                 sheet = _Sheet(book, bucket.value, heads, keep=1)
-                for item, difference in pairs(items):
-                    sheet.row(_typed(outcome, cells(outcome, item, difference)))
+                for item, difference in words.pairs(items):
+                    sheet.row(_typed(outcome, words.cells(outcome, item, difference)))
                 sheet.finish()
 
 
 def _summary(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library's
-    rules, open_ones = outcome.rules, open_pairs(outcome)
+    rules, open_ones = outcome.rules, words.open_pairs(outcome)
     sheet = _Sheet(book, "Summary", ("Reconciliation", rules.name))
     lines: list[tuple[Any, ...]] = [
         ("Compared at (UTC)", rules.now),
         ("From", rules.window.start),
         ("To", rules.window.end),
-        ("Verdict", verdict(outcome)),
+        ("Verdict", words.verdict(outcome)),
     ]
     for name, side in (("Here", outcome.here), ("There", outcome.there)):
         lines += [
-            (f"{name}: {fact}{' (UTC)' * isinstance(known, datetime)}", known) for fact, known in facts(side).items()
+            (f"{name}: {fact}{' (UTC)' * isinstance(known, datetime)}", known)
+            for fact, known in words.facts(side).items()
         ]
     lines += [
         ("Differences", outcome.differences),
         ("New differences", outcome.new),
-        ("Oldest difference (days)", max((age_days(d, rules) or 0 for _, d in open_ones), default=0)),
+        ("Oldest difference (days)", max((words.age_days(d, rules) or 0 for _, d in open_ones), default=0)),
         ("No longer found", outcome.resolved),
         (),
         ("Bucket", "Count", "Of", "What it means"),
@@ -92,7 +83,7 @@ def _summary(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library
                 "differences" if bucket.has_differences else "bookings",
                 meaning,
             )
-            for bucket, (_, meaning) in BUCKETS.items()
+            for bucket, (_, meaning) in words.BUCKETS.items()
         ),
     ]
     for line in lines:
@@ -103,7 +94,7 @@ def _summary(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library
 def _controls(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library's
     heads = ("currency", "field", "of", "rows here", "rows there", "here", "there", "difference")
     sheet = _Sheet(book, "Control totals", heads)
-    for c in controls(outcome):
+    for c in words.controls(outcome):
         name = (currency_name(c.currency), c.field)
         for sums in (c, *c.parts):
             amounts = [_Amount(amount, c.currency) for amount in (sums.amount_here, sums.amount_there, sums.difference)]

@@ -6,15 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from octo_sync.errors import (
-    AnswerInvalid,
-    AuthenticationRefused,
-    NotFound,
-    RateLimited,
-    RequestRefused,
-    ServiceError,
-    ServiceUnavailable,
-)
+from octo_sync import errors
 from octo_sync.flows.webhooks import plan as planning
 from octo_sync.flows.webhooks.plan import Adopt, Create, Delete, Found, Patch, Step, Wanted
 from octo_sync.journal import EndpointRow, Journal
@@ -46,7 +38,7 @@ _PIECE = 8
 """So much of a secret in an error's text is too much."""
 
 
-class NotWantedError(ServiceError):
+class NotWantedError(errors.ServiceError):
     """A person has removed the subscription while a scheduled check was at it."""
 
 
@@ -59,7 +51,7 @@ class Turn:
     stuck: set[str] = field(default_factory=set)
     tried: Counter[tuple[str, str]] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
-    doubt: ServiceError | None = None
+    doubt: errors.ServiceError | None = None
     """Why nobody knows whether the last change was made."""
     complete: bool = True
     """Whether the last list was."""
@@ -125,10 +117,10 @@ class Steps:
         for name in [name for name in known if name not in found][:_LOOKED_UP]:
             try:
                 one = (await self.client.get_subscription(name)).record
-            except (RequestRefused, NotFound):
+            except (errors.RequestRefused, errors.NotFound):
                 self.journal.endpoints.subscription_gone(self.connection, name)
                 self._say("gone", name)
-            except AnswerInvalid:
+            except errors.AnswerInvalid:
                 continue
             else:
                 found[str(one.id)] = one
@@ -158,7 +150,7 @@ class Steps:
             raise turn.doubt or self.restless()
         turn.tried["create", ""] += 1
         error = await self._write(None, turn)
-        if isinstance(error, RequestRefused):
+        if isinstance(error, errors.RequestRefused):
             raise error
 
     async def _patch(self, subscription_id: str, turn: Turn) -> None:
@@ -166,10 +158,10 @@ class Steps:
             turn.unwanted.add(subscription_id)
             return
         turn.tried["patch", subscription_id] += 1
-        if isinstance(await self._write(subscription_id, turn), RequestRefused):
+        if isinstance(await self._write(subscription_id, turn), errors.RequestRefused):
             turn.unwanted.add(subscription_id)
 
-    async def _write(self, subscription_id: str | None, turn: Turn) -> ServiceError | None:
+    async def _write(self, subscription_id: str | None, turn: Turn) -> errors.ServiceError | None:
         """Give a subscription, or else a new one, an endpoint and a secret of its own; why it was not done, if it was not.
 
         What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token.
@@ -183,19 +175,19 @@ class Steps:
                 subscription_id = made.record.id
             else:
                 await self.client.update_subscription(subscription_id, url, planning.TYPES, headers)
-        except ServiceError as caught:
+        except errors.ServiceError as caught:
             error = _harmless(caught, secret)
         else:
             self.journal.endpoints.activate(endpoint, subscription_id)
             turn.changed[what] += 1
             self._say(what, subscription_id)
             return None
-        if isinstance(error, RequestRefused | AuthenticationRefused):
+        if isinstance(error, errors.RequestRefused | errors.AuthenticationRefused):
             self.journal.endpoints.retire([endpoint])
         else:
             turn.doubt = error
             log.warning("action=subscription_in_doubt connection=%s error=%s", self.connection, type(error).__name__)
-        if isinstance(error, AuthenticationRefused):
+        if isinstance(error, errors.AuthenticationRefused):
             raise error
         return error
 
@@ -205,14 +197,14 @@ class Steps:
         last = turn.tried["delete", subscription_id] > _TRIES
         try:
             await self.client.delete_subscription(subscription_id)
-        except RequestRefused as error:
+        except errors.RequestRefused as error:
             if error.status in _GONE:
                 self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             if last:
                 turn.stuck.add(subscription_id)
-        except AuthenticationRefused:
+        except errors.AuthenticationRefused:
             raise
-        except ServiceError as error:
+        except errors.ServiceError as error:
             if last:
                 raise
             turn.doubt = error
@@ -229,9 +221,9 @@ class Steps:
         turn.written.add(endpoint)
         return endpoint, secret
 
-    def restless(self) -> ServiceUnavailable:
+    def restless(self) -> errors.ServiceUnavailable:
         """The error for a service that never shows what it was asked for."""
-        return ServiceUnavailable(
+        return errors.ServiceUnavailable(
             f'The subscriptions at "{self.connection}" do not come to rest: each look shows something else than was asked '
             "for; nothing is lost, try again later"
         )
@@ -240,7 +232,7 @@ class Steps:
         log.info("action=subscription_%s connection=%s subscription=%s", what, self.connection, subscription_id)
 
 
-def _harmless(error: ServiceError, secret: Secret) -> ServiceError:
+def _harmless(error: errors.ServiceError, secret: Secret) -> errors.ServiceError:
     """The error; without its text when a service repeats the secret in it, whole or in part."""
     text, hidden = str(error), secret.reveal()
     if not any(hidden[at : at + _PIECE] in text for at in range(len(hidden) - _PIECE + 1)):
@@ -249,6 +241,6 @@ def _harmless(error: ServiceError, secret: Secret) -> ServiceError:
         f"The service did not take the subscription ({error.status or 'no answer'}); its words are left out, because they "
         "repeat the secret"
     )
-    if isinstance(error, RateLimited):
-        return RateLimited(text, status=error.status, retry_after=error.retry_after)
+    if isinstance(error, errors.RateLimited):
+        return errors.RateLimited(text, status=error.status, retry_after=error.retry_after)
     return type(error)(text, status=error.status)
