@@ -72,7 +72,7 @@ HOMES: Mapping[str, Home] = {
     "duckdb": Home(("destinations/", "tables/", "reconciliation/")),
     "filelock": Home(("app/project.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "octo/transport.py", "app/hooks.py", "sandbox/deliveries.py")),
-    "jinja2": Home(("dashboard/", "flows/deploy/files.py", "flows/reconcile/page.py")),
+    "jinja2": Home(("dashboard/", "flows/templates.py")),
     "mcp": Home(("cli/mcp.py",), late=True),
     "msgspec": Home(
         (

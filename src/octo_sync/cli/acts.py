@@ -15,8 +15,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Template
-
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
 from octo_sync.app.project import open_project, run_in_project
@@ -36,6 +34,7 @@ from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import SyncResult, sync
+from octo_sync.flows.templates import filled
 from octo_sync.flows.webhooks.subscribe import check, close_gap
 from octo_sync.pipeline import Pipeline
 from octo_sync.reconciliation.model import Bucket
@@ -155,9 +154,8 @@ async def _until(program: asyncio.Task[None], done: Callable[[], bool]) -> None:
 
 def pipeline_file(days: int) -> str:
     """The demo's pipeline file, for a service that sells so many days ahead."""
-    template = Path(demo.__file__).with_name("pipeline.toml.j2").read_text(encoding="utf-8")
     # Bookings to the end of the last month that has departures.
-    return str(Template(template, keep_trailing_newline=True).render(days=days, reach=days + 31))
+    return filled(Path(demo.__file__).with_name("pipeline.toml.j2"), days=days, reach=days + 31)
 
 
 def load(directory: Path, days: int, base_url: str) -> Pipeline:

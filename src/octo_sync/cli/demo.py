@@ -76,10 +76,8 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         _report(result, told, loaded, proof, directory)
         _compared(compared)
         console.label("Report", str(report))
-        _next(
-            directory,
-            f"octo-sync sandbox serve --demo --seed {seed} --bookings {bookings} --products {products} --days {days}",
-        )
+        size = f"--seed {seed} --bookings {bookings} --products {products} --days {days}"
+        _next(directory, f"octo-sync sandbox serve --demo {size}")
     return code
 
 
@@ -100,9 +98,8 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
             said = process.stdout.readline() if process.stdout else ""
             if not said.startswith("listening "):
                 reason = process.stderr.read().strip().splitlines()[-1:] if process.stderr else []
-                raise click.ClickException(
-                    f"the sandbox did not start: {''.join(reason) or said.strip() or 'no reason given'}"
-                )
+                why = "".join(reason) or said.strip() or "no reason given"
+                raise click.ClickException(f"the sandbox did not start: {why}")
             yield said.split()[1]
         finally:
             process.kill()  # it has nothing to save
@@ -113,16 +110,13 @@ def _compared(compared: "Compared") -> None:
     console.label("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
     if compared.well:
         count = sum(compared.planted.values())
-        click.echo(
-            f"            {console.styled(f'all {count} differences planted in it were found', fg='green')}, and no other"
-        )
+        found = console.styled(f"all {count} differences planted in it were found", fg="green")
+        console.label("", f"{found}, and no other")
         return
     for missed in compared.missed:
-        click.echo(f"            {console.styled('planted and not found', fg='red')}: {missed}")
+        console.label("", f"{console.styled('planted and not found', fg='red')}: {missed}")
     if compared.unplanted:
-        click.echo(
-            f"            {console.styled('found and never planted', fg='red')}: {compared.unplanted} differences"
-        )
+        console.label("", f"{console.styled('found and never planted', fg='red')}: {compared.unplanted} differences")
 
 
 def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
@@ -137,9 +131,8 @@ def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proo
     if not told.complete:
         word = console.styled(f"{word} · of {told.changes} changes not all were told or applied", fg="red")
     elif not told.mixed:
-        word = console.styled(
-            f"{word} · {told.out_of_order} out of order · {told.only_uuid} with only a uuid", fg="red"
-        )
+        kinds = f"{told.out_of_order} out of order · {told.only_uuid} with only a uuid"
+        word = console.styled(f"{word} · {kinds}", fg="red")
     console.label("Webhooks", f"{word}    {told.seconds:.1f} s")
     published = result.published
     if published and published.size is not None:
@@ -153,19 +146,15 @@ def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proo
     for entry in result.quarantined[:5]:
         click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
     if proof.differences:
-        console.label(
-            "Verified", console.styled(f"NOT equal to the service: {len(proof.differences)} figures differ", fg="red")
-        )
+        text = f"NOT equal to the service: {len(proof.differences)} figures differ"
+        console.label("Verified", console.styled(text, fg="red"))
         for difference in proof.differences[:20]:
-            click.echo(f"            {difference}")
+            console.label("", difference)
     else:
         money = " · ".join(f"{c} {a:,}" for c, a in sorted(proof.copy.money.items()))
-        console.label(
-            "Verified",
-            f"{console.styled('equal to the service', fg='green')}: {len(rows)} tables, {sum(rows.values()):,} rows, "
-            f"{len(proof.copy.statuses)} booking states",
-        )
-        click.echo(f"            {money}")
+        counts = f"{len(rows)} tables, {sum(rows.values()):,} rows, {len(proof.copy.statuses)} booking states"
+        console.label("Verified", f"{console.styled('equal to the service', fg='green')}: {counts}")
+        console.label("", money)
 
 
 def _next(directory: Path, service: str) -> None:

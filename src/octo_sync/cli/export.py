@@ -87,10 +87,11 @@ def command(
             found = [i for name in what for i in _found(copy, project.directory, name, given, timeout or None)]
             # Delta tables are overwritten without a word: of two schemas none may take the other's place later.
             items = _named(found, [table.name for table in copy.tables()] if form == _DELTA else ())
+        sheets: dict[str, int] = {}
         if len(items) > 1 and form in (None, _XLSX) and not _is_folder(target) and _ending(target) == _XLSX:
-            _workbook(copy, items, Path(target), force=force, json_=json_)
-            return
-        if form == _DELTA:
+            one, sheets = _workbook(copy, items, Path(target), force=force)
+            written = [one]
+        elif form == _DELTA:
             written = _delta(items, target)
         else:
             files = _files(items, target, form)
@@ -99,11 +100,14 @@ def command(
                 for item, (path, kind) in zip(items, files, strict=True)
             ]
     if json_:
-        console.document("export", {"files": [{"path": str(w.path), "rows": w.rows, "bytes": w.size} for w in written]})
-    else:
-        for item, one in zip(items, written, strict=True):
-            what_of = "rows" if item.query is not None else "tables"
-            click.echo(f"{one.path}  {one.rows:,} {what_of}  {console.bytes_text(one.size)}")
+        held = {"sheets": [{"name": name, "rows": rows} for name, rows in sheets.items()]} if sheets else {}
+        made = [{"path": str(one.path), "rows": one.rows, "bytes": one.size, **held} for one in written]
+        console.document("export", {"files": made})
+        return
+    for item, one in zip(items, written, strict=False):
+        count = f"{len(sheets)} sheets, " if sheets else ""
+        what_of = "tables" if item.query is None else "rows"
+        click.echo(f"{one.path}  {count}{one.rows:,} {what_of}  {console.bytes_text(one.size)}")
 
 
 def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeout: float | None) -> "list[_Item]":
@@ -114,16 +118,13 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     wanted = name.lower()
     inside = [t for t in tables if t.schema == wanted]
     own = next((t for t in tables if wanted in (t.full_name, t.name)), None)
-    if inside and own is None:
-        return [_Item(t.name, copy.table(t.full_name, timeout=timeout), t.full_name) for t in inside]
-    if own is not None:
-        return [_Item(own.name, copy.table(own.full_name, timeout=timeout), own.full_name)]
+    if meant := [own] if own is not None else inside:
+        return [_Item(t.name, copy.table(t.full_name, timeout=timeout), t.full_name) for t in meant]
     known = ask.questions(directory)
     question = ask.find(known, name)
     if question is None:
-        hint = options.did_you_mean(
-            wanted, [*(t.full_name for t in tables), *(t.name for t in tables), *(q.name for q in known)]
-        )
+        names = [*(t.full_name for t in tables), *(t.name for t in tables), *(q.name for q in known)]
+        hint = options.did_you_mean(wanted, names)
         raise click.UsageError(
             f"There is no table, mart or question {name!r}{hint or '.'} octo-sync tables and octo-sync ask list them."
         )
@@ -154,14 +155,11 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
         raise click.UsageError("Where to? Name a file, or a folder.")
     target = Path(where)
     folder, ending = _is_folder(where), _ending(where)
-    many = len(items) > 1 or folder
     kind = form or ("" if folder else ending)
     if any(item.query is not None for item in items):
         _check(target, kind, ending, tables=len(items), folder=folder)
-    if not many:
+    if len(items) == 1 and not (folder and kind):
         return [(target, kind)]
-    if not kind and len(items) == 1:
-        return [(target, "")]
     return [(target / (item.name if item.query is None else f"{item.name}.{kind}"), kind) for item in items]
 
 
@@ -170,12 +168,9 @@ def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -
     formats = "|".join(export.FORMATS)
     if folder and not kind and ending in export.FORMATS:
         raise click.UsageError(f"{target} is a folder; name another file, or say --format for files in it.")
-    if kind not in export.FORMATS and ending and not folder:
-        raise click.UsageError(
-            f"No format ends in .{ending}; say --format {formats}, or give a file with such an ending."
-        )
     if kind not in export.FORMATS:
-        raise click.UsageError(f"Which format? Say --format {formats}, or give a file with such an ending.")
+        which = f"No format ends in .{ending}; say" if ending and not folder else "Which format? Say"
+        raise click.UsageError(f"{which} --format {formats}, or give a file with such an ending.")
     if tables > 1 and not folder and ending in export.FORMATS:
         bare = target.with_suffix("")
         raise click.UsageError(
@@ -184,23 +179,12 @@ def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -
         )
 
 
-def _workbook(copy: "Copy", items: Sequence[_Item], path: Path, *, force: bool, json_: bool) -> None:
-    """All items as sheets of one file, and say so."""
-    tables = [(item.name, _rows(item)) for item in items]
+def _workbook(copy: "Copy", items: Sequence[_Item], path: Path, *, force: bool) -> "tuple[Exported, dict[str, int]]":
+    """All items as sheets of one file: the file, and the rows of each sheet."""
+    queries = [(item.name, _rows(item)) for item in items]
     with _counting(path.name) as tell:
-        written, sheets = export_together(
-            ((name, query.batches()) for name, query in tables),
-            path,
-            force=force,
-            decimals=_decimals(copy),
-            progress=tell,
-        )
-    if json_:
-        held = [{"name": name, "rows": rows} for name, rows in sheets.items()]
-        file = {"path": str(path), "rows": written.rows, "bytes": written.size, "sheets": held}
-        console.document("export", {"files": [file]})
-    else:
-        click.echo(f"{path}  {len(sheets)} sheets, {written.rows:,} rows  {console.bytes_text(written.size)}")
+        tables = ((name, query.batches()) for name, query in queries)
+        return export_together(tables, path, force=force, decimals=_decimals(copy), progress=tell)
 
 
 def _rows(item: _Item) -> "Query":

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import click
-from jinja2 import Template
 
 from octo_sync.app.machine import stdin_is_terminal
 from octo_sync.cli import console, options
 from octo_sync.cli.doctor import exit_code, look_at_services, report
 from octo_sync.errors import ConfigError
+from octo_sync.flows.templates import filled
 from octo_sync.pipeline import values
 from octo_sync.pipeline.addresses import LAKE
 
@@ -99,8 +99,8 @@ def command(
         if not asking:
             raise click.UsageError(f"{path} is there already; --yes overwrites it.")
         click.confirm(f"{path} is there already. Overwrite it?", abort=True, err=True)
-    template = Path(__file__).with_name("pipeline.toml.j2").read_text(encoding="utf-8")
-    text = Template(template, trim_blocks=True, keep_trailing_newline=True).render(
+    text = filled(
+        Path(__file__).with_name("pipeline.toml.j2"),
         destination=_toml(destination),
         name=name,
         url=_toml(url.rstrip("/")),

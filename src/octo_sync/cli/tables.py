@@ -122,15 +122,14 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
 
 
 def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> None:
-    rows: list[tuple[Any, ...]] = []
-    for table in tables:
+    def row(table: TableInfo) -> tuple[object, ...]:
         facts = about.get(table.full_name, {})
-        rows.append((table.full_name, facts.get("rows"), facts.get("verified_at"), table.description))
-    heads = ("table", "rows", "verified", "meaning")
-    if form == "table":
-        ages = [about.get(t.full_name, {}).get("age_seconds") for t in tables]
-        shown = ["" if age is None else f"{console.age_text(age)} ago" for age in ages]
-        rows = [(name, count, age, _short(text)) for (name, count, _, text), age in zip(rows, shown, strict=True)]
+        verified, age, meaning = facts.get("verified_at"), facts.get("age_seconds"), table.description
+        if form == "table":
+            verified, meaning = "" if age is None else f"{console.age_text(age)} ago", _short(meaning)
+        return table.full_name, facts.get("rows"), verified, meaning
+
+    heads, rows = ("table", "rows", "verified", "meaning"), [row(table) for table in tables]
     document = {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]}
     hint = "Details: octo-sync tables NAME"
     console.write_list(form, "tables", document, heads, rows, hint=hint, fold="meaning", least=["verified"])

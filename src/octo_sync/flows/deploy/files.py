@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from octo_sync import __version__
 from octo_sync.errors import ConfigError
 from octo_sync.flows.deploy import cron as deploy_schedule
 from octo_sync.flows.deploy.quoting import FILTERS, printable
 from octo_sync.flows.export.files import writing
+from octo_sync.flows.templates import environment
 from octo_sync.pipeline import STOP_WITHIN, DashboardSettings, Pipeline, Schedule, WebhookSettings
 from octo_sync.pipeline.hooks import STAND_INS
 from octo_sync.pipeline.shipped import shipped
@@ -266,21 +265,14 @@ def files(target: str, filled: Mapping[str, object]) -> list[File]:
     """
     root = shipped("deploy")
     folder = root if target == MONITORING else root / target
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=False,  # noqa: S701 - no HTML; every value goes through a filter of its file's own rules
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= FILTERS | {"seconds": _whole, "kib": _kib}
+    # Every value goes through a filter of its file's own rules.
+    templates = environment(folder, {**FILTERS, "seconds": _whole, "kib": _kib})
     found = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("_"):
             continue
         if path.is_file() and path.suffix == ".j2":
-            found.append(File(path.stem, environment.get_template(path.name).render(filled, project=str(PROJECT))))
+            found.append(File(path.stem, templates.get_template(path.name).render(filled, project=str(PROJECT))))
         elif path.is_file():
             found.append(File(path.name, path.read_text(encoding="utf-8")))
     return found

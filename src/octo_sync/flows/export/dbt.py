@@ -1,17 +1,19 @@
 """For people who build on the copy with dbt: its sources with meanings and tests, or a whole project on top of them.
 
-YAML is written by hand, because documents of this shape need few lines and JSON is YAML. The same copy gives the same bytes.
+Sources are a template, the other files JSON, which is YAML. The same copy gives the same bytes.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from octo_sync.destinations.postgres.session import parts_of
 from octo_sync.destinations.reading import TableInfo
 from octo_sync.errors import ConfigError
+from octo_sync.flows.templates import filled
 from octo_sync.tables import all_tables
 from octo_sync.tables.schema import Table
 
@@ -108,24 +110,14 @@ def _yaml(document: object) -> str:
 
 def sources(tables: Iterable[TableInfo], *, database: str = _ATTACHED) -> str:
     """The file's text: one dbt source per schema. `database` is what the copy is attached as; empty: where dbt writes."""
-    return "\n".join(_lines(sorted(tables, key=lambda t: (t.schema, t.name)), database)) + "\n"
-
-
-def _lines(tables: Sequence[TableInfo], database: str) -> Iterator[str]:
     keys = {t.full_name: t.key for t in all_tables()}
-    yield "# Written by octo-sync export dbt; it is overwritten when that runs again."
-    yield "version: 2"
-    yield ""
-    yield "sources:" if tables else "sources: []"
-    for schema, found in groupby(tables, key=lambda t: t.schema):
-        yield f"  - name: {_text('octo_' + schema)}"
-        yield f"    description: {_text(_ABOUT.get(schema, schema))}"
-        if database:
-            yield f"    database: {_text(database)}"
-        yield f"    schema: {_text(schema)}"
-        yield "    tables:"
-        for table in found:
-            yield from _table(table, keys)
+    schemas: dict[str, list[tuple[TableInfo, tuple[str, ...]]]] = defaultdict(list)
+    for table in sorted(tables, key=lambda t: (t.schema, t.name)):
+        # dbt has no test of its own for keys of several columns.
+        schemas[table.schema].append((table, keys.get(table.full_name) or _key(table)))
+    filters = {"text": partial(json.dumps, ensure_ascii=False)}
+    template = Path(__file__).with_name("sources.yml.j2")
+    return filled(template, filters, schemas=schemas, about=_ABOUT, database=database)
 
 
 _ABOUT = {
@@ -135,27 +127,8 @@ _ABOUT = {
 }
 
 
-def _table(table: TableInfo, keys: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    key = keys.get(table.full_name) or _key(table)
-    yield f"      - name: {_text(table.name)}"
-    yield f"        description: {_text(table.description)}"
-    yield "        columns:"
-    for column in table.columns:
-        yield f"          - name: {_text(column.name)}"
-        if column.description:
-            yield f"            description: {_text(column.description)}"
-        yield f"            data_type: {_text(column.type.lower())}"
-        if column.name in key:
-            # dbt has no test of its own for keys of several columns.
-            yield f"            data_tests: [{'not_null, unique' if len(key) == 1 else 'not_null'}]"
-
-
 def _key(mart: TableInfo) -> tuple[str, ...]:
     """A mart's key, where it is one column: facts and dimensions begin with it, histories with what they are about."""
     names = [c.name for c in mart.columns]
     is_one = mart.name.startswith(("dim_", "fct_")) and names[0].endswith("_key") and "version_no" not in names
     return (names[0],) if is_one else ()
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

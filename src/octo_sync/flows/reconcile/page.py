@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from octo_sync.flows.export.files import writing
 from octo_sync.flows.reconcile import words
 from octo_sync.flows.reconcile.both_rows import ROWS, said, side_by_side
+from octo_sync.flows.templates import environment
 from octo_sync.flows.wording import currency_name, days_old, money, money_text, plain
 from octo_sync.reconciliation.model import Difference, Item, Outcome
 
@@ -33,9 +32,8 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
     Raises:
         ConfigError: The path cannot be written.
     """
-    loader = FileSystemLoader(Path(__file__).parent)
-    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"money": money, "signed": partial(money, sign=True), "said": said, "text": plain, "cut": _cut}
+    filters = {"money": money, "signed": partial(money, sign=True), "said": said, "text": plain, "cut": _cut}
+    pages = environment(Path(__file__).parent, filters, is_html=True)
     totals = words.controls(outcome)
     view = {
         "outcome": outcome,
