@@ -123,13 +123,8 @@ class Notifier:
         log.warning("action=notice kind=%s connection=%s text=%s", kind, connection, text)
         target = self._pipeline.told.get("to")
         if target is not None:
-            document = {
-                "event": kind,
-                "pipeline": self._pipeline.name,
-                "connection": connection,
-                "text": text,
-                **details,
-            }
+            document = {"event": kind, "pipeline": self._pipeline.name, "connection": connection, "text": text}
+            document |= details
             self._later(partial(hooks.tell, target.reveal(), document, smtp=smtp_of(self._pipeline)))
 
     def all_is_well(self) -> None:

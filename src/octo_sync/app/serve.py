@@ -78,8 +78,7 @@ async def serve(
             except Exception as error:
                 # Nobody's bookings wait for pages.
                 log.debug("action=dashboard_failed", exc_info=error)
-                why = str(error) if isinstance(error, OctoSyncError) else f"It broke ({type(error).__name__})."
-                program.events.say(f"{why} There is no dashboard; everything else runs.")
+                program.events.say(f"{_why(error, 'It broke ({}).')} There is no dashboard; everything else runs.")
         own = stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=program.clock)))
         notifier = Notifier(pipeline, own, program.clock)
         stack.callback(notifier.finish, _TOLD_WITHIN)
@@ -90,6 +89,11 @@ async def serve(
         stack.push_async_callback(_stopped, worker, receiving)
         await asyncio.wait([worker])
         worker.result()
+
+
+def _why(error: Exception, broken: str) -> str:
+    """An error of ours says it itself; of others only the name is shown."""
+    return str(error) if isinstance(error, OctoSyncError) else broken.format(type(error).__name__)
 
 
 async def _wait_for_ever() -> None:
@@ -198,9 +202,9 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
         events.keeping(keeper)
         await keeper.run()
     except Exception as error:
-        status, why = "failed", type(error).__name__
+        status, why = "failed", _why(error, "{}")
         if isinstance(error, OctoSyncError):
-            why, error.run_id = str(error), ports.run_id
+            error.run_id = ports.run_id
         raise
     finally:
         if schedules:
@@ -238,11 +242,7 @@ def _reconcile(program: Program, ports: Ports) -> None:
             made = make(ports.pipeline, name, clock=program.clock, journal=ports.journal)
         except Exception as error:
             # The copy is kept whatever one comparison runs into.
-            why = (
-                str(error)
-                if isinstance(error, OctoSyncError)
-                else f"it broke ({type(error).__name__}); please report this."
-            )
+            why = _why(error, "it broke ({}); please report this.")
             log.warning("action=reconcile_failed run=%s name=%s error=%s", ports.run_id, name, why)
             log.debug("action=reconcile_failed run=%s name=%s", ports.run_id, name, exc_info=error)
             program.events.say(f"reconcile {name} failed: {why}")
@@ -258,9 +258,7 @@ async def _notice(notifier: Notifier, every: float) -> None:
         try:
             await asyncio.to_thread(notifier.look)
         except Exception as error:  # noqa: BLE001 - one look that breaks must not end all others
-            log.warning(
-                "action=notice_failed error=%s", error if isinstance(error, OctoSyncError) else type(error).__name__
-            )
+            log.warning("action=notice_failed error=%s", _why(error, "{}"))
         await asyncio.sleep(every)
 
 
@@ -327,9 +325,8 @@ def _report(pipeline: Pipeline, clock: Clock) -> None:
     """Send the Overview as it is now. Raises what keeps everybody from getting it, so that it is tried again."""
     with contextlib.closing(dashboard_source(pipeline, clock)) as source:
         page = report_html(source)
-    send_report(
-        pipeline, page, hook(pipeline.told["report"].reveal()).where, day_at(pipeline.schedule.time_zone, clock.now())
-    )
+    to, today = hook(pipeline.told["report"].reveal()).where, day_at(pipeline.schedule.time_zone, clock.now())
+    send_report(pipeline, page, to, today)
 
 
 async def _use_token(keeper: Keeper, connection: str, token: Secret) -> None:

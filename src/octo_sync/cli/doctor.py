@@ -91,27 +91,21 @@ def exit_code(found: list[Finding]) -> int:
 def report(found: list[Finding]) -> None:
     """One line a finding, and below it what mends it."""
     colours = {"ok": "green", "unknown": "blue", "warn": "yellow", "fail": "red"}
-    words = {"unknown": "?"}
     area = ""
     for finding in found:
         if finding.area != area:
             area = finding.area
             click.echo(console.styled(area, bold=True))
-        word = console.styled(
-            f"{words.get(finding.level, finding.level):<4}",
-            fg=colours[finding.level],
-            bold=finding.level in {"warn", "fail"},
-        )
+        level = finding.level
+        said = f"{'?' if level == 'unknown' else level:<4}"
+        word = console.styled(said, fg=colours[level], bold=level in {"warn", "fail"})
         console.say(console.clean(finding.text), head=f"  {word}  {finding.name:<20} ")
         if finding.consequence:
             console.say(console.clean(finding.consequence), head=f"        {'':<20} ")
         if finding.fix:
             click.echo(f"        {'':<20} {console.styled('→ ' + console.clean(finding.fix), fg='cyan')}")
     failed, warned = (sum(f.level == level for f in found) for level in ("fail", "warn"))
-    if failed or warned:
-        console.note(f"{failed} failed, {warned} to look at.")
-    else:
-        console.note("Everything is fine.")
+    console.note(f"{failed} failed, {warned} to look at." if failed or warned else "Everything is fine.")
 
 
 def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -> tuple[list[Finding], list[Examined]]:
@@ -119,12 +113,8 @@ def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -
         path = pipeline.find(name, directory)
         loaded, missing = options.without_tokens(path, directory)
     except ConfigError as error:
-        fix = advise("correct" if error.mistakes else "init")
-        wrong = [
-            Finding("pipeline", "file", "fail", str(error), fix),
-            *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes),
-        ]
-        return wrong, []
+        wrong = Finding("pipeline", "file", "fail", str(error), advise("correct" if error.mistakes else "init"))
+        return [wrong, *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes)], []
     found = [Finding("pipeline", "file", "ok", f"{path} is valid" if not missing else str(path))]
     found += [Finding("pipeline", "warning", "warn", warning) for warning in loaded.warnings]
     found += [Finding("pipeline", "token", "fail", mistake, _token_fix(mistake)) for mistake in missing]
@@ -155,14 +145,12 @@ def _webhooks(loaded: Pipeline) -> list[Finding]:
     """Whether the address that services are given reaches our receiver."""
     if not loaded.webhooks.url:
         return []
-
-    clock, serves = SystemClock(), False
+    clock, lease = SystemClock(), None
     if Journal.exists(loaded.journal):
         with Journal.open(loaded.journal, clock=clock) as journal:
             lease = journal.leases.last()
-        serves = bool(
-            lease and lease.released_at is None and lease.owner.startswith("serve") and alive(lease.pid, lease.host)
-        )
+    runs = lease is not None and lease.released_at is None and alive(lease.pid, lease.host)
+    serves = lease is not None and runs and lease.owner.startswith("serve")
     reached = reach(loaded.webhooks.url, new_token(24), trusted())
     found = webhook_findings(loaded.webhooks.url, reached, serves=serves)
     if reached.certificate_ends is not None:
@@ -176,17 +164,14 @@ def _token_fix(mistake: str) -> Fix:
 
 
 def _files(loaded: Pipeline, path: Path) -> list[Finding]:
-    lease, storage, broken, entries = None, None, [], []
-    contradicted: dict[str, int] = {}
-    free: dict[str, int] = {}
-    pii = rule(loaded, None)
+    lease, entries, pii, storage = None, [], rule(loaded, None), None
+    contradicted, free = dict[str, int](), dict[str, int]()
+    broken: list[Finding] = []
     try:
         finish_placing(loaded.journal_path)
         if Journal.exists(loaded.journal):
             with Journal.open(loaded.journal, clock=SystemClock()) as journal:
-                lease = journal.leases.last()
-                pii = rule(loaded, journal)
-                entries = journal.quarantine.entries()
+                lease, entries, pii = journal.leases.last(), journal.quarantine.entries(), rule(loaded, journal)
     except OctoSyncError as error:
         broken.append(Finding("files", "journal", "fail", str(error)))
     if loaded.publish.path.exists():
@@ -196,25 +181,21 @@ def _files(loaded: Pipeline, path: Path) -> list[Finding]:
             broken.append(Finding("files", "read copy", "fail", str(error), advise("read copy")))
     with contextlib.suppress(OctoSyncError):  # what is not there, or cannot be read, is told by itself
         contradicted, free = _contradictions(published(loaded))
-    destination = loaded.destination if isinstance(loaded.destination, Path) else None
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
-    private = [
-        p for p in (destination, loaded.private_path, loaded.journal, loaded.publish.path) if isinstance(p, Path)
-    ]
-    folders = {loaded.directory, path.parent}
-    follows = Finding(
-        "files", "pii", "ok" if pii.is_settled else "warn", pii.text, NONE if pii.is_settled else advise("rule")
-    )
+    databases = (loaded.destination, loaded.private_path, loaded.journal, loaded.publish.path)
+    follows = Finding("files", "pii", "ok", pii.text)
+    if not pii.is_settled:
+        follows = Finding("files", "pii", "warn", pii.text, advise("rule"))
     found = files(
         loaded.directory,
-        private=private,
-        secret=[folder / ".env" for folder in sorted(folders)],
+        private=[each for each in databases if isinstance(each, Path)],
+        secret=[folder / ".env" for folder in sorted({loaded.directory, path.parent})],
         lease=lease,
         alive=alive,
         writable=lambda p: os.access(p, os.W_OK | os.X_OK),
         free=lambda p: shutil.disk_usage(p).free,
-        warehouse=destination,
+        warehouse=loaded.destination if isinstance(loaded.destination, Path) else None,
         storage=storage,
     )
     held, kept = ([e.reason for e in entries if e.resource == what] for what in (HELD, KEPT))
@@ -248,8 +229,7 @@ def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
 def _storage(path: Path) -> str:
     with api.open(path) as copy:
         rows = copy.sql("select tags['storage_version'] from duckdb_databases() where database_name = 'octo'").rows()
-    text = rows[0][0] if rows else None
-    return str(text[0] if isinstance(text, list) and text else text or "unknown")
+    return str(rows[0][0] or "unknown") if rows else "unknown"
 
 
 def look_at_services(loaded: Pipeline) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
@@ -13,8 +12,9 @@ import click
 from octo_sync.app.machine import run_until_done
 from octo_sync.app.project import open_project, run_in_project
 from octo_sync.cli import console, options
-from octo_sync.errors import LeaseHeld, OctoSyncError
+from octo_sync.errors import LeaseHeld
 from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.export.files import writing
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import Erasure, Journal
 from octo_sync.pipeline import Pipeline
@@ -131,7 +131,8 @@ def export(
     loaded = options.with_pipeline(project)
     with options.kept_journal(project) as journal:
         found = _exported(loaded, journal, emails, phones, bookings)
-    _write(target, found)
+    with writing(target, force=False) as fresh:
+        fresh.write_text(f"{json.dumps(found, ensure_ascii=False, indent=1, default=_text)}\n", encoding="utf-8")
     count = len(found["private.booking_contacts"])
     console.note(
         f"{target}: {len(found['bookings'])} bookings, {count} contacts, {len(found['raw.records'])} payloads. It holds "
@@ -178,17 +179,6 @@ def _exported(
         return export(ports, people, [b.strip() for b in bookings])
 
     return run_in_project(loaded, "privacy export", look, journal=journal)
-
-
-def _write(target: Path, found: dict[str, Any]) -> None:
-    """Into a new file that only its owner may read."""
-    try:
-        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except OSError as error:
-        raise OctoSyncError(f"{target} cannot be written: {error.strerror}.") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(found, file, ensure_ascii=False, indent=1, default=_text)
-        file.write("\n")
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - whatever a database holds

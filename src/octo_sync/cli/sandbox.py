@@ -90,19 +90,15 @@ def _config(size: dict[str, Any]) -> "SandboxConfig":
 
 def _remember(told: list[int]) -> None:
     """Note which signal ends the service; the server itself swallows it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def noting(number: int) -> None:
-        before = signal.getsignal(number)
+    def noting(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        if callable(then := before[signal.Signals(number)]):
+            then(number, frame)
 
-        def handler(given: int, frame: FrameType | None) -> None:
-            told.append(given)
-            if callable(before):
-                before(given, frame)
-
-        signal.signal(number, handler)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        noting(number)
+    for number in before:
+        signal.signal(number, noting)
 
 
 def _announce(base_url: str, config: "SandboxConfig") -> None:

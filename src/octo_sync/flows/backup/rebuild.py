@@ -7,13 +7,12 @@ travelled before the horizon, is kept as it was; where it cannot be read, it is 
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.landing.lists import unlisted
 from octo_sync.flows.backup.save import mark_everything
 from octo_sync.journal import Journal
-from octo_sync.model import Clock, Connection, Source, Subject, SubjectKind
+from octo_sync.model import Clock, Connection, Source, Subject, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables
 
@@ -48,7 +47,6 @@ def rebuild(
 
 
 def _unlisted(fresh: DuckDBWarehouse, connection: Connection, pipeline: Pipeline, clock: Clock) -> list[Subject]:
-    today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
-    window = pipeline.horizons.bookings.window(today)
+    window = pipeline.horizons.bookings.window(day_at(connection.business_time_zone, clock.now()))
     found = fresh.query(unlisted(fresh.private), [connection.name, window.start, window.end]).rows
     return [Subject(connection.name, SubjectKind.BOOKING, (uuid,)) for (uuid,) in found]

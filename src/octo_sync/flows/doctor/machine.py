@@ -64,20 +64,20 @@ def copy(
         contradicted: Per connection the live bookings whose own id was not found.
         free: Per connection the bookings of no price, though something of them has one.
     """
-    found = [Finding("copy", "deletions", "warn", text, advise("held")) for text in held]
-    found += [Finding("copy", "fields", "warn", text, advise("kept")) for text in kept]
-    found += [
-        Finding("copy", "prices", "warn", sentence(name, count), advise("prices")) for name, count in free.items()
-    ]
-    return found + [
-        Finding(
-            "copy",
-            "bookings",
-            "unknown",
-            f"{count} bookings of {name} are listed, but not found by their own id, as lapsed holds are at some services",
-            consequence="they stay as the list shows them, and are not asked for one by one",
-        )
-        for name, count in contradicted.items()
+    finding = partial(Finding, "copy")
+    return [
+        *(finding("deletions", "warn", text, advise("held")) for text in held),
+        *(finding("fields", "warn", text, advise("kept")) for text in kept),
+        *(finding("prices", "warn", sentence(name, count), advise("prices")) for name, count in free.items()),
+        *(
+            finding(
+                "bookings",
+                "unknown",
+                f"{count} bookings of {name} are listed, but not found by their own id, as lapsed holds are at some services",
+                consequence="they stay as the list shows them, and are not asked for one by one",
+            )
+            for name, count in contradicted.items()
+        ),
     ]
 
 

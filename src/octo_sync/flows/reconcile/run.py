@@ -11,14 +11,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError
 from octo_sync.flows.reconcile.copy_side import Facts, select, sides
 from octo_sync.flows.reconcile.ledger_side import read_there, wanted
 from octo_sync.journal import Journal
-from octo_sync.model import Window
+from octo_sync.model import Window, day_at
 from octo_sync.pipeline import Pipeline, ReconcileTable
 from octo_sync.reconciliation import model
 from octo_sync.reconciliation.limits import breaches
@@ -73,7 +72,7 @@ def compare(
     from octo_sync.reconciliation.sides import kinds  # noqa: PLC0415 - only a comparison needs it
 
     table = table_of(pipeline, name)
-    days = window or table.window.window(now.astimezone(_zone(pipeline)).date())
+    days = window or table.window.window(day_at(_zone(pipeline), now))
     rules = _rules(name, table, days, now)
     rows = select(reader, table.query, {"from": days.start, "to": days.end})
     types = kinds(rules, rows.schema)
@@ -154,7 +153,7 @@ def _with_day(rules: Rules, types: Mapping[str, model.Kind]) -> Rules:
     return rules
 
 
-def _zone(pipeline: Pipeline) -> ZoneInfo:
+def _zone(pipeline: Pipeline) -> str:
     """Whose today the window is seen from: the business time zone, where all connections have the same."""
     zones = {connection.business_time_zone for connection in pipeline.connections}
-    return ZoneInfo(zones.pop() if len(zones) == 1 else "UTC")
+    return zones.pop() if len(zones) == 1 else "UTC"

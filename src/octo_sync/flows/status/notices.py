@@ -8,9 +8,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
 from octo_sync.flows.status.report import ConnectionStatus, Status
+from octo_sync.flows.wording import age
 from octo_sync.journal import Journal, QuarantineEntry
 
 Kind = Literal["stale", "quarantine", "subscription_lost", "webhooks_dead"]
@@ -59,18 +61,12 @@ def conditions(found: Status, *, stale_after: float, has_webhooks: bool) -> dict
 
 
 def _stale(connection: ConnectionStatus, stale_after: float) -> Condition:
-    age = connection.staleness
-    if age is None or age <= stale_after:
+    old = connection.staleness
+    if old is None or old <= stale_after:
         return Condition(frozenset(), "")
-    text = f"{connection.name}: a part of the horizon was last verified {_hours(age)} ago, longer than {_hours(stale_after)}."
-    return Condition(frozenset({"stale"}), text, {"staleness_seconds": round(age), "backlog": connection.backlog})
-
-
-def _hours(seconds: float) -> str:
-    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= size * 2:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    ago, limit = (age(timedelta(seconds=seconds)) for seconds in (old, stale_after))
+    text = f"{connection.name}: a part of the horizon was last verified {ago} ago, longer than {limit}."
+    return Condition(frozenset({"stale"}), text, {"staleness_seconds": round(old), "backlog": connection.backlog})
 
 
 def _quarantine(connection: ConnectionStatus, entries: list[QuarantineEntry]) -> Condition:
