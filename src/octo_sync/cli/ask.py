@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=options.example("ask 14"))
 @click.argument("question", required=False)
-@click.option(
-    "--param",
-    "given",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A value for one of the question's parameters, instead of its default; repeatable.",
-)
+@options.param("A value for one of the question's parameters, instead of its default; repeatable.")
 @options.project
 @options.limit(0)
 @options.timeout()

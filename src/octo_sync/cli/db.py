@@ -85,7 +85,7 @@ def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
 
 
 @command.command("backup", epilog=options.example("db backup ../octo-backup"))
-@click.argument("target", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("target", type=options.FOLDER)
 @options.places_of
 @options.as_json
 def backup(target: Path, project: options.Places, *, json_: bool) -> None:

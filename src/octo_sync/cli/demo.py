@@ -27,15 +27,12 @@ if TYPE_CHECKING:
 )
 @click.option("--products", type=click.IntRange(1, 500), default=8, show_default=True, help="Products it sells.")
 @click.option("--days", type=click.IntRange(1, 365), default=90, show_default=True, help="Days of availability ahead.")
-@click.option(
-    "-C",
-    "--directory",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("octo-demo"),
+@options.directory(
+    "Where the demo's project is made; what an earlier demo left there is replaced.",
+    Path("octo-demo"),
     show_default=True,
-    help="Where the demo's project is made; what an earlier demo left there is replaced.",
 )
-@click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")
+@options.as_json
 def command(*, seed: int, bookings: int, products: int, days: int, directory: Path, json_: bool) -> int:
     """Run everything on the built-in sandbox: pull, serve, publish, verify.
 

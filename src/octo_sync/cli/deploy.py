@@ -18,12 +18,7 @@ TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 @click.command(epilog=options.example("deploy systemd"))
 @click.argument("target", type=click.Choice(TARGETS))
 @options.project
-@click.option(
-    "--to",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the files into this folder instead.",
-)
+@click.option("--to", type=options.FOLDER, metavar="DIR", help="Write the files into this folder instead.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def command(target: str, pipeline: str | None, directory: Path, to: Path | None, *, force: bool) -> None:
     """Print the files that run octo-sync under systemd, Docker, Kubernetes or cron.

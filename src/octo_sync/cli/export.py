@@ -52,9 +52,7 @@ class _Item(NamedTuple):
     type=click.Choice((*export.FORMATS, _DELTA)),
     help="The kind of file.  [default: by the ending of its name]",
 )
-@click.option(
-    "--param", "given", metavar="NAME=VALUE", multiple=True, help="A value for a question's parameter; repeatable."
-)
+@options.param()
 @click.option("--raw", is_flag=True, help="CSV: do not escape texts that a spreadsheet would run as formulas.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @options.timeout()

@@ -50,13 +50,7 @@ _WAREHOUSE = "octo.duckdb"
     help="Pull everything every night at this time, such as 03:00 (UTC) or '03:00 Europe/Lisbon'; none: not by itself.  "
     "[default: none]",
 )
-@click.option(
-    "-C",
-    "--directory",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Project directory.  [default: this one]",
-)
+@options.directory()
 @click.option("--yes", is_flag=True, help="Overwrite a file that is there.")
 @click.option("--no-test", is_flag=True, help="Do not call the service.")
 def command(

@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
+FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
@@ -38,13 +39,21 @@ def project(function: F) -> F:
     function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
         function
     )
-    return click.option(
-        "-C",
-        "--directory",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path(),
-        help="Project directory.  [default: this one]",
-    )(function)
+    return directory()(function)
+
+
+def directory(
+    text: str = "Project directory.  [default: this one]",
+    default: Path = Path(),
+    **more: Any,  # noqa: ANN401 - of `click.option`
+) -> Callable[[F], F]:
+    """`-C`."""
+    return click.option("-C", "--directory", type=FOLDER, default=default, help=text, **more)
+
+
+def param(text: str = "A value for a question's parameter; repeatable.") -> Callable[[F], F]:
+    """`--param`, as `given`."""
+    return click.option("--param", "given", metavar="NAME=VALUE", multiple=True, help=text)
 
 
 def places_of(function: F) -> F:

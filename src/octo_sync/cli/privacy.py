@@ -114,7 +114,7 @@ def erase(
     "--to",
     "target",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     help="The JSON file to write; it must not exist. Only its owner may read it.",
 )
 @options.places_of

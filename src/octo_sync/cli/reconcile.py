@@ -33,13 +33,9 @@ command.default, command.default_takes_a_name = "run", True
 @click.argument("name", required=False)
 @options.places_of
 @click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
-@click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with both rows of each difference."
-)
-@click.option(
-    "--xlsx", type=click.Path(path_type=Path), metavar="FILE", help="Write a workbook, a sheet for each bucket."
-)
-@click.option("--csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a row for each difference.")
+@click.option("--html", type=options.FILE, help="Write a page with both rows of each difference.")
+@click.option("--xlsx", type=options.FILE, help="Write a workbook, a sheet for each bucket.")
+@click.option("--csv", type=options.FILE, help="Write a row for each difference.")
 @click.option("--dry-run", is_flag=True, help="Only compare; store nothing and notify nobody.")
 @options.as_json
 def run(

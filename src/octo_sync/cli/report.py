@@ -33,7 +33,7 @@ _SECONDS = 60.0
 @options.places_of
 @click.option(
     "--to",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     default=Path("report.html"),
     show_default=True,
     help="The file; an existing one is overwritten.",

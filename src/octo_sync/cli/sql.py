@@ -10,7 +10,7 @@ from octo_sync.cli import console, guard, options
 
 @click.command(epilog=options.example('sql "select status, count(*) from fct_bookings group by 1"'))
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
+@click.option("-f", "--file", type=options.FILE, help="Read the query from this file.")
 @options.places_of
 @options.limit(10_000)
 @options.timeout(300)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,12 +13,17 @@ from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
 from octo_sync.flows.webhooks.subscribe import Ensured, Listed, Subscriber
 from octo_sync.pipeline import Pipeline
 
+F = TypeVar("F", bound=Callable[..., Any])
 Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
 
 _COLOURS = {"ok": "green", "off": "yellow", "unavailable": "yellow", "failed": "red"}
-_only = click.option(
-    "-c", "--connection", "only", metavar="NAME", multiple=True, help="Only this connection; repeatable."
-)
+
+
+def _of_each(function: F) -> F:
+    """What the verbs share: the pipeline, which of its connections, and how the outcome is written."""
+    text = "Only this connection; repeatable."
+    only = click.option("-c", "--connection", "only", metavar="NAME", multiple=True, help=text)
+    return options.with_tokens(only(options.as_json(function)))
 
 
 @click.group(cls=options.Group, epilog=options.example("subscriptions ensure"))
@@ -30,9 +35,7 @@ def command() -> None:
 
 
 @command.command("ensure", epilog=options.example("subscriptions ensure"))
-@options.with_tokens
-@_only
-@options.as_json
+@_of_each
 def ensure(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """Create or repair, so that each service has exactly one subscription at webhooks.url.
 
@@ -42,9 +45,7 @@ def ensure(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
 
 
 @command.command("rotate", epilog=options.example("subscriptions rotate"))
-@options.with_tokens
-@_only
-@options.as_json
+@_of_each
 def rotate(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """Give each subscription a new address and secret, without losing a delivery.
 
@@ -54,10 +55,8 @@ def rotate(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
 
 
 @command.command("remove", epilog=options.example("subscriptions remove"))
-@options.with_tokens
-@_only
+@_of_each
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@options.as_json
 def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
     """Delete our subscriptions at the services, and accept no more deliveries.
 
@@ -70,9 +69,7 @@ def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool, json_: bool) -
 
 
 @command.command("list", epilog=options.example("subscriptions list"))
-@options.with_tokens
-@_only
-@options.as_json
+@_of_each
 def list_(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     """List the subscriptions that each token sees: ours and others.
 
