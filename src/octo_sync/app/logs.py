@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
@@ -46,18 +46,23 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-class _Lines(logging.Formatter):
-    """What both kinds share.
+class Lines(logging.Formatter):
+    """One line each: `ts` (UTC), `level`, `action` or `message`, and the line's own fields.
+
+    As JSON an object; as text `2026-11-20T19:59:00.000Z info action=land run=… rows=12`, in which nothing can end the line or
+    steer a terminal.
 
     Args:
+        form: Which.
         secrets: Texts that no line may show.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, form: Form, secrets: Iterable[str] = ()) -> None:
         super().__init__()
+        self._form = form
         self._secrets = sorted({each for each in secrets if each}, key=len, reverse=True)
 
-    def _said(self, record: logging.LogRecord) -> Mapping[str, Any]:
+    def _said(self, record: logging.LogRecord) -> dict[str, Any]:
         said = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
@@ -79,21 +84,11 @@ class _Lines(logging.Formatter):
             text = text.replace(secret, _HIDDEN)
         return text
 
-
-class JsonLines(_Lines):
-    """One JSON object a line: `ts` (UTC), `level`, `action` or `message`, and the line's own fields."""
-
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        return json.dumps(self._said(record), default=str)
-
-
-class TextLines(_Lines):
-    """`2026-11-20T19:59:00.000Z info action=land run=… rows=12`; nothing in it can end the line or steer a terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        said = dict(self._said(record))
+        said = self._said(record)
+        if self._form == "json":
+            return json.dumps(said, default=str)
         moment, level = said.pop("ts"), said.pop("level")
         return " ".join([moment, level, *(f"{name}={_word(value)}" for name, value in said.items())])
 
@@ -107,14 +102,14 @@ def _word(value: object) -> str:
 def hide(secret: str) -> None:
     """Let no line show this text from now on; for a token that was not known when `show` was called."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, _Lines):
+        if isinstance(handler.formatter, Lines):
             handler.formatter.hide(secret)
 
 
 def show(form: Form, *, secrets: Iterable[str] = (), stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Write our lines from `level` on, and the warnings of libraries, to `stream`, stderr by default."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter((JsonLines if form == "json" else TextLines)(secrets))
+    handler.setFormatter(Lines(form, secrets))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

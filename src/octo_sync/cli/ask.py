@@ -4,18 +4,16 @@ import contextlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from octo_sync.app.reading import Copy
 from octo_sync.cli import console, options
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import ask
+from octo_sync.flows.ask import Question, Value
 from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced
-
-if TYPE_CHECKING:
-    from octo_sync.app.reading import Copy
-    from octo_sync.flows.ask import Question, Value
 
 
 @click.command(epilog=options.example("ask 14"))
@@ -83,7 +81,7 @@ def command(
         console.note(remark)
 
 
-def _remarks(copy: "Copy", question: "Question") -> list[str]:
+def _remarks(copy: Copy, question: Question) -> list[str]:
     """What one has to know about amounts; a copy without the tables for it says nothing."""
     with contextlib.suppress(OctoSyncError):
         if concerns(question):
@@ -91,7 +89,7 @@ def _remarks(copy: "Copy", question: "Question") -> list[str]:
     return []
 
 
-def _list(known: "Sequence[Question]", form: str) -> None:
+def _list(known: Sequence[Question], form: str) -> None:
     asked = [
         console.fields(q, "number", "name", "question", "description")
         | {
@@ -108,7 +106,7 @@ def _list(known: "Sequence[Question]", form: str) -> None:
     console.write_list(form, "questions", document, heads, rows, hint=hint, fold="question", least=["parameters"])
 
 
-def answers(copy: "Copy", question: "Question", given: Sequence[str]) -> "dict[str, Value]":
+def answers(copy: Copy, question: Question, given: Sequence[str]) -> dict[str, Value]:
     """The question's parameters: `NAME=VALUE` as given, else its defaults at this moment."""
     return ask.values(question, _pairs(given), now=_now(), time_zone=_time_zone(copy))
 
@@ -123,11 +121,11 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _now() -> "datetime":
+def _now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
 
 
-def _time_zone(copy: "Copy") -> str:
+def _time_zone(copy: Copy) -> str:
     """Where "today" is: the business time zone, if all connections have the same one."""
     zones = copy.sql("select distinct business_time_zone from core.connections where is_active").rows()
     return str(zones[0][0] or "UTC") if len(zones) == 1 else "UTC"
@@ -140,7 +138,7 @@ def _said(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {said(value)}" for name, value in values.items())
 
 
-def _why_none(question: "Question") -> str:
+def _why_none(question: Question) -> str:
     """What it means that nothing came."""
     if not question.parameters:
         return f"No rows. {question.description}".rstrip()

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from octo_sync.app.machine import SystemClock
+from octo_sync.app.reading import Copy, Query
 from octo_sync.cli import ask as asking
 from octo_sync.cli import console, options
 from octo_sync.flows import ask
@@ -17,12 +18,9 @@ from octo_sync.flows.export import delta
 from octo_sync.flows.export import files as export
 from octo_sync.flows.export.dbt import project as dbt_project
 from octo_sync.flows.export.dbt import sources
+from octo_sync.flows.export.files import Exported
 from octo_sync.flows.export.workbook import export_together
 from octo_sync.flows.publish import sql_files
-
-if TYPE_CHECKING:
-    from octo_sync.app.reading import Copy, Query
-    from octo_sync.flows.export.files import Exported
 
 _XLSX, _DELTA = "xlsx", "delta"
 
@@ -31,7 +29,7 @@ class _Item(NamedTuple):
     """Something to write: what its file and sheet are called, its rows (none = what dbt reads), its name with the schema."""
 
     name: str
-    query: "Query | None"
+    query: Query | None
     full_name: str = ""
 
 
@@ -108,7 +106,7 @@ def command(
         click.echo(f"{one.path}  {count}{one.rows:,} {what_of}  {console.bytes_text(one.size)}")
 
 
-def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeout: float | None) -> "list[_Item]":
+def _found(copy: Copy, directory: Path, name: str, given: Sequence[str], timeout: float | None) -> list[_Item]:
     """What a name means: dbt, a schema, a table or mart, a question, in this order."""
     tables = copy.tables()
     if name == "dbt":
@@ -177,7 +175,7 @@ def _check(target: Path, kind: str, ending: str, *, tables: int, folder: bool) -
         )
 
 
-def _workbook(copy: "Copy", items: Sequence[_Item], path: Path, *, force: bool) -> "tuple[Exported, dict[str, int]]":
+def _workbook(copy: Copy, items: Sequence[_Item], path: Path, *, force: bool) -> tuple[Exported, dict[str, int]]:
     """All items as sheets of one file: the file, and the rows of each sheet."""
     queries = [(item.name, _rows(item)) for item in items]
     with _counting(path.name) as tell:
@@ -185,15 +183,15 @@ def _workbook(copy: "Copy", items: Sequence[_Item], path: Path, *, force: bool) 
         return export_together(tables, path, force=force, decimals=_decimals(copy), progress=tell)
 
 
-def _rows(item: _Item) -> "Query":
+def _rows(item: _Item) -> Query:
     if item.query is None:
         raise click.UsageError("dbt is no table; it has no format.")
     return item.query
 
 
 def _write(
-    copy: "Copy", project: options.Places, item: _Item, path: Path, form: str, *, raw: bool, force: bool
-) -> "Exported":
+    copy: Copy, project: options.Places, item: _Item, path: Path, form: str, *, raw: bool, force: bool
+) -> Exported:
     if item.query is None:
         tables, where = copy.tables(), project.published
         shown = [file.sql for file in sql_files(project.directory, "dashboard")]
@@ -217,14 +215,14 @@ def _write(
         )
 
 
-def _delta(items: Sequence[_Item], target: str) -> "list[Exported]":
+def _delta(items: Sequence[_Item], target: str) -> list[Exported]:
     """Each item as a Delta table."""
     if not target:
         raise click.UsageError("Where to? Name a folder, or an address such as s3://bucket/octo.")
     return delta.write({item.name: _rows(item).batches for item in items}, target, SystemClock().now())
 
 
-def _decimals(copy: "Copy") -> dict[str, int]:
+def _decimals(copy: Copy) -> dict[str, int]:
     """Currency → digits, as the service says."""
     return dict(copy.sql("select currency, max(currency_precision) from core.unit_prices group by 1").rows())
 

@@ -3,10 +3,11 @@
 import json
 import re
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
@@ -16,13 +17,8 @@ from octo_sync.cli import console, options
 from octo_sync.cli.doctor import exit_code, look_at_services, report
 from octo_sync.errors import ConfigError
 from octo_sync.flows.templates import filled
-from octo_sync.pipeline import values
+from octo_sync.pipeline import Pipeline, values
 from octo_sync.pipeline.addresses import LAKE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from octo_sync.pipeline import Pipeline
 
 _WAREHOUSE = "octo.duckdb"
 
@@ -170,7 +166,7 @@ def _nightly(value: object) -> str:
     return f"{time} {values.time_zone(zone.strip() or 'UTC')}"
 
 
-def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:
+def _ask(question: str, default: str, check: Callable[[object], str]) -> str:
     """Ask until the answer is right."""
 
     def right(answer: str) -> str:
@@ -182,7 +178,7 @@ def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:
     return str(click.prompt(question, default=default or None, value_proc=right, err=True))
 
 
-def _checked(option: str, value: str, check: "Callable[[object], str]") -> str:
+def _checked(option: str, value: str, check: Callable[[object], str]) -> str:
     try:
         return check(value)
     except ValueError as error:

@@ -3,19 +3,16 @@
 import logging
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
+from octo_sync.app.reading import Copy, Query
 from octo_sync.cli import console, guard, options
 from octo_sync.cli.ask import answers
 from octo_sync.errors import ConfigError, OctoSyncError, QueryError
 from octo_sync.flows import ask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from octo_sync.app.reading import Copy, Query
 
 _ROWS, _MOST = 200, 10_000
 _LARGEST = 2_000_000
@@ -85,7 +82,7 @@ class _Tools:
         """Run one reading SQL statement. Tables may be named without marts, core or ops. At most 10,000 rows come."""
         return self._read(lambda copy: _rows(copy.sql(query, timeout=_SECONDS), limit))
 
-    def _read(self, work: "Callable[[Copy], object]") -> str:
+    def _read(self, work: Callable[[Copy], object]) -> str:
         from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 - an extra
 
         try:
@@ -100,21 +97,19 @@ class _Tools:
         return text
 
 
-def _answer(
-    copy: "Copy", question: "ask.Question | None", parameters: "Mapping[str, str]", limit: int
-) -> dict[str, Any]:
+def _answer(copy: Copy, question: ask.Question | None, parameters: Mapping[str, str], limit: int) -> dict[str, Any]:
     if question is None:
         raise QueryError("There is no such question; list_questions has them.")
     given = [f"{name}={value}" for name, value in parameters.items()]
     return _rows(copy.sql(question.sql, answers(copy, question, given), timeout=_SECONDS), limit)
 
 
-def _rows(query: "Query", limit: int) -> dict[str, Any]:
+def _rows(query: Query, limit: int) -> dict[str, Any]:
     found = query.fetch(min(max(1, limit), _MOST))
     return {"columns": found.columns, "rows": found.rows, "truncated": found.truncated}
 
 
-def _columns(copy: "Copy", name: str) -> dict[str, Any]:
+def _columns(copy: Copy, name: str) -> dict[str, Any]:
     for table in copy.tables():
         if name.lower() in (table.full_name, table.full_name.partition(".")[2]):
             columns = [console.fields(column, "name", "type", "description") for column in table.columns]
@@ -122,6 +117,6 @@ def _columns(copy: "Copy", name: str) -> dict[str, Any]:
     raise QueryError(f"{copy.name} has no table {name[:100]!r}; list_tables has them.")
 
 
-def _question(question: "ask.Question") -> dict[str, Any]:
+def _question(question: ask.Question) -> dict[str, Any]:
     parameters = [console.fields(p, "name", "type", "default", "meaning") for p in question.parameters]
     return {**console.fields(question, "number", "name", "question", "description"), "parameters": parameters}

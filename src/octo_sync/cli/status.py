@@ -2,23 +2,20 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from octo_sync.app.machine import SystemClock, alive
+from octo_sync.app.reading import Copy
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document
-from octo_sync.flows.status.report import status
+from octo_sync.flows.status.report import Running, Status, status
 from octo_sync.flows.wording import age
+from octo_sync.journal import DifferenceCount, Run
 from octo_sync.pipeline.schedule import next_time
 from octo_sync.pipeline.values import duration
-
-if TYPE_CHECKING:
-    from octo_sync.app.reading import Copy
-    from octo_sync.flows.status.report import Running, Status
-    from octo_sync.journal import DifferenceCount, Run
 
 _PUBLISHED_AT = (
     "select substring(obj_description(to_regnamespace('marts'), 'pg_namespace') from 'at (.+ UTC)')::timestamptz"
@@ -72,7 +69,7 @@ def _seconds(limit: str | None) -> float | None:
         raise ConfigError(f"--fail-if-stale {limit!r}: {error}.") from None
 
 
-def _published(project: options.Places, copy: "Copy | None") -> dict[str, Any] | None:
+def _published(project: options.Places, copy: Copy | None) -> dict[str, Any] | None:
     path = project.published
     if copy is None:
         return None
@@ -82,7 +79,7 @@ def _published(project: options.Places, copy: "Copy | None") -> dict[str, Any] |
     return {"path": str(path), "bytes": about.st_size, "published_at": datetime.fromtimestamp(about.st_mtime, UTC)}
 
 
-def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
+def _readers(published: dict[str, Any] | None, now: datetime) -> None:
     if published is None:
         console.label("Read copy", "none yet: octo-sync sync")
     else:
@@ -93,7 +90,7 @@ def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
         console.label("Read copy", f"{what}, {when}")
 
 
-def _running(found: "Status") -> None:
+def _running(found: Status) -> None:
     if found.running:
         now_running = found.running
         since = console.instant_text(now_running.since)
@@ -102,7 +99,7 @@ def _running(found: "Status") -> None:
         console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
 
 
-def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
+def _report(found: Status, project: options.Places, published: dict[str, Any] | None) -> None:
     now = SystemClock().now()
     console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
     _running(found)
@@ -138,7 +135,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")
 
 
-def _next_runs(found: "Status", now: "datetime") -> None:
+def _next_runs(found: Status, now: datetime) -> None:
     if not found.next_runs:
         return
     coming = sorted((n for n in found.next_runs if n.at is not None), key=lambda n: (n.at, n.name))
@@ -151,7 +148,7 @@ def _next_runs(found: "Status", now: "datetime") -> None:
     console.label("Next runs", text)
 
 
-def _differences(found: "Status", now: "datetime") -> None:
+def _differences(found: Status, now: datetime) -> None:
     by_name: dict[str, list[DifferenceCount]] = {}
     for each in found.differences:
         by_name.setdefault(each.name, []).append(each)
@@ -167,7 +164,7 @@ def _differences(found: "Status", now: "datetime") -> None:
         console.label("Differences", text)
 
 
-def _webhooks(found: "Status", now: "datetime") -> None:
+def _webhooks(found: Status, now: datetime) -> None:
     for connection in found.connections:
         hooks = connection.webhooks
         if hooks is None:
@@ -191,7 +188,7 @@ def _webhooks(found: "Status", now: "datetime") -> None:
         console.label("Webhooks", text)
 
 
-def _last_run(found: "Status", now: "datetime") -> None:
+def _last_run(found: Status, now: datetime) -> None:
     run = found.last_run
     if run is None:
         console.label("Last run", "none yet: octo-sync sync")
@@ -209,7 +206,7 @@ def _last_run(found: "Status", now: "datetime") -> None:
         console.label("", console.clean(run.error))
 
 
-def _unended(run: "Run", running: "Running | None", passed: str) -> None:
+def _unended(run: Run, running: Running | None, passed: str) -> None:
     """A run without an end: the line above may say it already, or its process may be gone."""
     if running is None:
         word = console.styled("cut off", fg="red", bold=True)
@@ -219,7 +216,7 @@ def _unended(run: "Run", running: "Running | None", passed: str) -> None:
         console.label("Last run", f"{run.command}, {word} since {passed}  (run {run.run_id})")
 
 
-def _kinds(found: "Status", now: "datetime") -> None:
+def _kinds(found: Status, now: datetime) -> None:
     order = ("supplier", "products", "product", "availability", "bookings", "open_dated", "unlisted", "booking")
     # Fits into 80 columns; what is in quarantine is said below, and listed by a command of its own.
     several = len(found.connections) > 1

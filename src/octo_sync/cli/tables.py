@@ -1,22 +1,18 @@
 """`octo-sync tables`: what is in the copy, and what it means."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from octo_sync.app import reading as api
-from octo_sync.app.reading import ColumnInfo, TableInfo
+from octo_sync.app.reading import ColumnInfo, Copy, TableInfo
 from octo_sync.cli import console, options
 from octo_sync.destinations.ddl import script
 from octo_sync.tables import all_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from octo_sync.app.reading import Copy
-    from octo_sync.tables.base import Table
+from octo_sync.tables.base import Table
 
 _RESOURCES = {
     "supplier": ("supplier",),
@@ -84,7 +80,7 @@ def _published(directory: Path, pipeline: str | None) -> Path | str | None:
     return path if path.exists() else None
 
 
-def _defined() -> "list[TableInfo]":
+def _defined() -> list[TableInfo]:
     found = [
         TableInfo(
             t.schema,
@@ -99,7 +95,7 @@ def _defined() -> "list[TableInfo]":
     return sorted(found, key=lambda t: t.full_name)
 
 
-def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]:
+def _facts(copy: Copy, tables: list[TableInfo]) -> dict[str, dict[str, Any]]:
     """Rows of each table, and when its answers were last verified."""
     nouns = {t.full_name: t.noun for t in all_tables()}
     verified: dict[str, tuple[Any, float]] = {}
@@ -121,7 +117,7 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
     return about
 
 
-def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> None:
+def _all(tables: list[TableInfo], about: dict[str, dict[str, Any]], form: str) -> None:
     def row(table: TableInfo) -> tuple[object, ...]:
         facts = about.get(table.full_name, {})
         verified, age, meaning = facts.get("verified_at"), facts.get("age_seconds"), table.description
@@ -135,7 +131,7 @@ def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str)
     console.write_list(form, "tables", document, heads, rows, hint=hint, fold="meaning", least=["verified"])
 
 
-def _one(name: str, tables: "list[TableInfo]", form: str) -> None:
+def _one(name: str, tables: list[TableInfo], form: str) -> None:
     wanted = name.lower()
     found = next((t for t in tables if wanted in (t.full_name, t.name)), None)
     if found is None:
@@ -146,7 +142,7 @@ def _one(name: str, tables: "list[TableInfo]", form: str) -> None:
     console.write_list(form, "table", _document(found), ("column", "type", "meaning"), rows, fold="meaning")
 
 
-def _unknown(name: str, tables: "Sequence[TableInfo | Table]") -> click.UsageError:
+def _unknown(name: str, tables: Sequence[TableInfo | Table]) -> click.UsageError:
     hint = options.did_you_mean(name.lower(), [*(t.full_name for t in tables), *(t.name for t in tables)])
     return click.UsageError(f"There is no table {name!r}{hint or '.'} octo-sync tables lists them.")
 
@@ -158,6 +154,6 @@ def _short(meaning: str) -> str:
     return re.split(r"(?<=[.!?:])\s+(?=[A-Z`])", meaning, maxsplit=1)[0].rstrip(":")
 
 
-def _document(table: "TableInfo") -> dict[str, Any]:
+def _document(table: TableInfo) -> dict[str, Any]:
     columns = [console.fields(c, "name", "type", "description") for c in table.columns]
     return console.fields(table, "schema", "name", "kind", "description") | {"columns": columns}
