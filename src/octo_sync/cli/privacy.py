@@ -1,11 +1,12 @@
 """`octo-sync privacy`: forget a person, or hand out what is held about one."""
 
 import asyncio
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -15,7 +16,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import LeaseHeld
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.export.files import writing
-from octo_sync.flows.ports import Ports
+from octo_sync.flows.privacy.export import export as everything
 from octo_sync.journal import Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
@@ -34,15 +35,39 @@ def command() -> None:
     """Erase a person, or export everything that is stored about one."""
 
 
-def _who(function: F) -> F:
+class _Who(NamedTuple):
     """Whom it is about."""
+
+    emails: tuple[str, ...]
+    phones: tuple[str, ...]
+    bookings: tuple[str, ...]
+
+    def people(self, loaded: Pipeline, journal: Journal) -> list[str]:
+        """The hashes of persons; what was given and is no address or number is a mistake."""
+        try:
+            return Privacy.open(loaded.pii, journal, SystemRandom()).people(self.emails, self.phones)
+        except ValueError as error:
+            raise click.UsageError(f"Nothing was done: {error}.") from None
+
+
+def _who(function: F) -> F:
+    """The options that say it: the command gets one `who`."""
+
+    @functools.wraps(function)
+    def with_who(*args: object, **given: Any) -> object:  # noqa: ANN401 - of click
+        who = _Who(*(tuple(filter(None, map(str.strip, given.pop(name)))) for name in _Who._fields))
+        if not any(who):
+            raise click.UsageError("Say who: --email, --phone or --booking.")
+        return function(*args, who=who, **given)
+
+    made = cast("F", with_who)
     for name, text in (
         ("--booking", "A booking by its uuid, with everybody on it; repeatable."),
         ("--phone", "A person by telephone number, with country code; repeatable."),
         ("--email", "A person by e-mail address; repeatable."),
     ):
-        function = click.option(name, f"{name[2:]}s", multiple=True, metavar=name[2:].upper(), help=text)(function)
-    return function
+        made = click.option(name, f"{name[2:]}s", multiple=True, metavar=name[2:].upper(), help=text)(made)
+    return made
 
 
 @command.command("list", epilog=options.example("privacy list"))
@@ -76,30 +101,18 @@ def list_(project: options.Places, *, json_: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.places_of
 @options.as_json
-def erase(
-    emails: tuple[str, ...],
-    phones: tuple[str, ...],
-    bookings: tuple[str, ...],
-    project: options.Places,
-    *,
-    yes: bool,
-    json_: bool,
-) -> int:
+def erase(project: options.Places, *, who: _Who, yes: bool, json_: bool) -> int:
     """Remove a person from every table, the journal and the copies, for good.
 
     While another process such as `serve` owns the project, that one does it. Exit code 5 = something is left; the next
     command that writes continues.
     """
-    _named(emails, phones, bookings)
     loaded = options.with_pipeline(project)
     with options.kept_journal(project) as journal:
-        try:
-            people = Privacy.open(loaded.pii, journal, SystemRandom()).people(emails, phones)
-        except ValueError as error:
-            raise click.UsageError(f"Nothing was erased: {error}.") from None
+        people = who.people(loaded, journal)
         if not yes:
             options.confirm("Erase this for good? There is no way back.", "Erasing")
-        asked = journal.erasures.request(people, [uuid for uuid in map(str.strip, bookings) if uuid])
+        asked = journal.erasures.request(people, who.bookings)
         done = _carried_out(loaded, journal, asked)
     if json_:
         console.document("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH})
@@ -118,19 +131,19 @@ def erase(
     help="The JSON file to write; it must not exist. Only its owner may read it.",
 )
 @options.places_of
-def export(
-    emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...], target: Path, project: options.Places
-) -> None:
+def export(target: Path, project: options.Places, *, who: _Who) -> None:
     """Write everything that is stored about a person into a JSON file.
 
     It cannot run beside `serve` or another command that writes: stop that first.
     """
-    _named(emails, phones, bookings)
     if target.exists():
         raise click.UsageError(f"{target} exists; name another file, or remove it.")
     loaded = options.with_pipeline(project)
     with options.kept_journal(project) as journal:
-        found = _exported(loaded, journal, emails, phones, bookings)
+        people = who.people(loaded, journal)
+        found = run_in_project(
+            loaded, "privacy export", lambda ports: everything(ports, people, who.bookings), journal=journal
+        )
     with writing(target, force=False) as fresh:
         fresh.write_text(f"{json.dumps(found, ensure_ascii=False, indent=1, default=_text)}\n", encoding="utf-8")
     count = len(found["private.booking_contacts"])
@@ -138,11 +151,6 @@ def export(
         f"{target}: {len(found['bookings'])} bookings, {count} contacts, {len(found['raw.records'])} payloads. It holds "
         "personal data; remove it when it was handed out."
     )
-
-
-def _named(*lists: tuple[str, ...]) -> None:
-    if not any(text.strip() for texts in lists for text in texts):
-        raise click.UsageError("Say who: --email, --phone or --booking.")
 
 
 def _carried_out(loaded: Pipeline, journal: Journal, asked: Erasure) -> Erasure:
@@ -164,21 +172,6 @@ def _carried_out(loaded: Pipeline, journal: Journal, asked: Erasure) -> Erasure:
             await asyncio.sleep(_LOOK)
 
     return run_until_done(run())
-
-
-def _exported(
-    loaded: Pipeline, journal: Journal, emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...]
-) -> dict[str, Any]:
-    from octo_sync.flows.privacy.export import export  # noqa: PLC0415
-
-    def look(ports: Ports) -> dict[str, Any]:
-        try:
-            people = ports.privacy.people(emails, phones)
-        except ValueError as error:
-            raise click.UsageError(f"Nothing was exported: {error}.") from None
-        return export(ports, people, [b.strip() for b in bookings])
-
-    return run_in_project(loaded, "privacy export", look, journal=journal)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - whatever a database holds

@@ -17,6 +17,7 @@ from octo_sync.model import Clock
 __all__ = ["ACCEPT", "ALLOW", "ASSIGN", "COMMENT", "HELD", "RETRY", "SYNC", "WITHDRAW", "Acts"]
 
 RETRY, ACCEPT, WITHDRAW, ASSIGN, COMMENT = "retry quarantine", "accept", "withdraw", "assign", "comment"
+_ACTS = (SYNC, ALLOW, RETRY, ACCEPT, WITHDRAW, ASSIGN, COMMENT)
 _LONGEST = 1_000
 """Characters that a person may write."""
 _SHOWN = 50
@@ -71,60 +72,47 @@ class Acts:
             JournalError: There is no such act, it cannot be done with these fields, or the journal cannot be written; nothing
                 was changed.
         """
-        all_acts: dict[str, Callable[..., str | None]] = {
-            SYNC: self._sync,
-            ALLOW: self._allow,
-            RETRY: self._retry,
-            ACCEPT: self._accept,
-            WITHDRAW: self._withdraw,
-            ASSIGN: self._note,
-            COMMENT: self._note,
-        }
-        doing = all_acts.get(act)
-        if doing is None:
+        if act not in _ACTS:
             raise JournalError(f"Nobody can {act[:40]!r} here; nothing was changed.")
-        about, key, text = (fields.get(name, "").strip() for name in ("about", "key", "text"))
+        about, key, text, until = (fields.get(name, "").strip() for name in ("about", "key", "text", "until"))
         if len(text) > _LONGEST or "\0" in f"{about}{key}{text}":
             raise JournalError(f"A text here has at most {_LONGEST:,} characters; nothing was changed.")
         with self._opening() as journal:
-            outcome = doing(journal, act, about, key, text, who, fields.get("until", "").strip())
+            if act in (SYNC, ALLOW, RETRY):
+                outcome = self._with_copy(journal, act, about, key, text)
+            elif about not in self._reconciliations:
+                raise JournalError(f"The pipeline has no reconciliation {about[:40]!r}; nothing was changed.")
+            elif act == ACCEPT:
+                outcome = self._accept(journal, about, key, text, who, until)
+            else:
+                outcome = self._with_difference(journal, act, about, key, text)
             journal.acts.note(act, who=who, about=about, key=key, text=text, outcome=outcome)
 
-    def _sync(self, *_: object) -> None:
-        """The worker pulls everything."""
-
-    def _allow(self, journal: Journal, _: str, about: str, key: str, text: str, *__: object) -> None:
-        """The worker goes on as long as what is held is what the person was shown."""
+    def _with_copy(self, journal: Journal, act: str, about: str, key: str, text: str) -> str | None:
+        """What was done; None: the worker does it, as long as what is held is what the person was shown."""
+        if act == RETRY:
+            again = sum(entry.subject is not None for entry in journal.quarantine.retry("all"))
+            return f"{plural(again, 'record')} to fetch again."
+        shown = (HELD, about, key, text)
         entries = journal.quarantine.entries()
-        if not any((e.resource, e.connection, e.key, e.reason) == (HELD, about, key, text) for e in entries):
+        if act == ALLOW and not any((e.resource, e.connection, e.key, e.reason) == shown for e in entries):
             raise JournalError("What was to be allowed is no longer as this page said; look at it again.")
+        return None
 
-    def _retry(self, journal: Journal, *_: object) -> str:
-        again = sum(entry.subject is not None for entry in journal.quarantine.retry("all"))
-        return f"{plural(again, 'record')} to fetch again."
-
-    def _accept(self, journal: Journal, _: str, about: str, key: str, text: str, who: str, until: str) -> str:
+    def _accept(self, journal: Journal, name: str, key: str, text: str, who: str, until: str) -> str:
         try:
             day = date.fromisoformat(until) if until else None
         except ValueError:
             raise JournalError(f"{until[:40]!r} is no day such as 2026-11-30; nothing was changed.") from None
-        covered = journal.reconciliations.accept(
-            self._known(about), key, note=text, by=who, until=day, now=self._clock.now()
-        )
+        covered = journal.reconciliations.accept(name, key, note=text, by=who, until=day, now=self._clock.now())
         return f"{plural(covered, 'open difference')}, {f'until {day}' if day else 'for good'}."
 
-    def _withdraw(self, journal: Journal, _: str, about: str, key: str, *__: object) -> str:
-        journal.reconciliations.unaccept(self._known(about), key)
-        return "No longer accepted."
-
-    def _note(self, journal: Journal, act: str, about: str, key: str, text: str, *_: object) -> str:
+    def _with_difference(self, journal: Journal, act: str, name: str, key: str, text: str) -> str:
+        if act == WITHDRAW:
+            journal.reconciliations.unaccept(name, key)
+            return "No longer accepted."
         if not text:
             raise JournalError(f"There is nothing to {act}; nothing was changed.")
-        if not journal.reconciliations.is_known(self._known(about), key):
-            raise JournalError(f"No difference of {about} has the key {key[:100]}; nothing was changed.")
+        if not journal.reconciliations.is_known(name, key):
+            raise JournalError(f"No difference of {name} has the key {key[:100]}; nothing was changed.")
         return "Noted."
-
-    def _known(self, name: str) -> str:
-        if name not in self._reconciliations:
-            raise JournalError(f"The pipeline has no reconciliation {name[:40]!r}; nothing was changed.")
-        return name
