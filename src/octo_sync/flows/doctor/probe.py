@@ -104,7 +104,8 @@ class _Questions:
             self._seen.far = first, Window(max(near.start, end - timedelta(days=_WEEK)), max(near.start, end))
             return
         window = Window(max(near.end + timedelta(days=1), end - timedelta(days=_DAYS)), end)
-        product, option = str((first.call.json or {})["productId"]), str((first.call.json or {})["optionId"])
+        asked = first.call.json or {}
+        product, option = str(asked["productId"]), str(asked["optionId"])
         answer = await self._take(endpoints.availability(product, option, window.start, window.end))
         if isinstance(answer, Answer):
             self._seen.far = answer, window

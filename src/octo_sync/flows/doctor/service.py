@@ -22,7 +22,7 @@ from octo_sync.flows.doctor.conformance import checks, quick_checks
 from octo_sync.flows.doctor.machine import Finding, Level
 from octo_sync.flows.doctor.probe import KnownBooking, probe
 from octo_sync.flows.doctor.seen import Check, Kept, Result, Seen, days_ahead, options_of, rows_of
-from octo_sync.model import Clock, Connection, Limits, Secret, Window
+from octo_sync.model import Clock, Connection, Secret, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.client import OctoClient
@@ -56,9 +56,8 @@ class Examined:
 
 def with_little_patience(connection: Connection) -> Connection:
     """The connection for a look: one try, and no long waits."""
-    limits: Limits = connection.limits
-    short = replace(limits, attempts=1, deadline=min(limits.deadline, _PATIENCE))
-    return replace(connection, limits=short)
+    limits = replace(connection.limits, attempts=1, deadline=min(connection.limits.deadline, _PATIENCE))
+    return replace(connection, limits=limits)
 
 
 async def service(
@@ -82,8 +81,7 @@ async def service(
         resolve: The addresses of a host; the system's by default.
         certificate: When the certificate of a host ends; None: it is not looked at.
     """
-    look = _Look(client, clock, kept, quick=quick)
-    return await look.all(resolve or _resolve, certificate, cancelled)
+    return await _Look(client, clock, kept, quick=quick).all(resolve or _resolve, certificate, cancelled)
 
 
 def certificate_finding(area: str, ends: datetime | str, now: datetime) -> Finding:
@@ -113,35 +111,33 @@ class _Look:
 
     def __init__(self, client: OctoClient, clock: Clock, kept: Kept, *, quick: bool) -> None:
         self._client, self._clock, self._kept, self._quick = client, clock, kept, quick
-        self._connection = client.connection
+        self._connection, self._own = client.connection, client.connection.name
         self._found: list[Finding] = []
         self._seen = Seen()
 
     def _say(self, name: str, level: Level, text: str, fix: Fix = NONE, *, refused: bool = False) -> None:
-        self._found.append(Finding(self._connection.name, name, level, text, fix, refused))
+        self._found.append(Finding(self._own, name, level, text, fix, refused))
 
     async def all(self, resolve: Resolve, certificate: Certificate | None, cancelled: KnownBooking | None) -> Examined:
         """Every question, until one answer makes the next pointless."""
         found: list[Check] = []
-        if await self._name(resolve, certificate) and await self._supplier():
-            products = await self._products()
-            if products is not None:
-                await self._another_spelling(products)
-                await self._availability(products)
-                await self._bookings()
-                await self._subscriptions()
-                if self._quick:
-                    some = quick_checks(self._seen, self._connection, self._kept)
-                    self._found += [as_finding(self._connection.name, check) for check in some]
-                else:
-                    today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
-                    reach = self._kept.availability
-                    await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
-                    await self._stranger()
-                    found = checks(self._seen, self._connection, self._kept)
+        if await self._name(resolve, certificate) and await self._supplier() and (products := await self._products()):
+            await self._another_spelling(products)
+            await self._availability(products)
+            await self._bookings()
+            await self._subscriptions()
+            if self._quick:
+                some = quick_checks(self._seen, self._connection, self._kept)
+                self._found += [as_finding(self._own, check) for check in some]
+            else:
+                today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
+                reach = self._kept.availability
+                await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
+                await self._stranger()
+                found = checks(self._seen, self._connection, self._kept)
         calls = self._client.stats.requests
         self._say("calls", "ok", f"{calls} calls were made")
-        return Examined(self._connection.name, self._found, found, calls)
+        return Examined(self._own, self._found, found, calls)
 
     async def _ask(self, call: Call[Any]) -> Answer | ServiceError:
         try:
@@ -149,20 +145,24 @@ class _Look:
         except ServiceError as error:
             return error
 
+    async def _answer(self, call: Call[Any]) -> Answer | None:
+        said = await self._ask(call)
+        return said if isinstance(said, Answer) else None
+
     async def _name(self, resolve: Resolve, certificate: Certificate | None) -> bool:
         parts = urlsplit(self._connection.base_url)
         host = parts.hostname or ""
         try:
             addresses = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         except OSError:
-            self._say("name", "fail", f"{host} has no address", advise("address", name=self._connection.name))
+            self._say("name", "fail", f"{host} has no address", advise("address", name=self._own))
             return False
         self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
         if parts.scheme != "https" and not is_loopback(self._connection.base_url):
             self._say("tls", "warn", "the token travels unencrypted", advise("https"))
         if parts.scheme == "https" and certificate is not None:
             ends = await certificate(host, parts.port or 443)
-            self._found.append(certificate_finding(self._connection.name, ends, self._clock.now()))
+            self._found.append(certificate_finding(self._own, ends, self._clock.now()))
         return True
 
     async def _send(self, name: str, call: Call[Any]) -> Answer | None:
@@ -173,7 +173,7 @@ class _Look:
             fix = advise("token", origin=self._connection.token.origin)
             self._say(name, "fail", str(error), fix, refused=True)
         except ServiceUnavailable as error:
-            self._say(name, "fail", str(error), advise("address, again", name=self._connection.name))
+            self._say(name, "fail", str(error), advise("address, again", name=self._own))
         except ServiceError as error:
             self._say(name, "fail", str(error))
         return None
@@ -195,12 +195,9 @@ class _Look:
         if answer is None:
             return False
         after = self._clock.now()
-        seconds = (after - before).total_seconds()
         tls = "TLS, " if self._connection.base_url.startswith("https") else ""
-        name = _text(answer, "name")
-        self._say(
-            "answer", "ok", f"{tls}token accepted, {seconds * 1000:.0f} ms" + (f", supplier {name}" if name else "")
-        )
+        name = f", supplier {name}" if (name := _text(answer, "name")) else ""
+        self._say("answer", "ok", f"{tls}token accepted, {(after - before).total_seconds() * 1000:.0f} ms{name}")
         self._clock_skew(answer, before, after)
         return True
 
@@ -237,24 +234,22 @@ class _Look:
     def _languages(self, offered: Sequence[str]) -> None:
         has = {language.split("-")[0] for language in offered}
         lacking = [lang for lang in self._connection.languages if lang.split("-")[0] not in has]
-        text, name = f"offered: {', '.join(offered)}", self._connection.name
+        text = f"offered: {', '.join(offered)}"
         if not lacking:
             self._say("languages", "ok", text)
             return
         left = [lang for lang in self._connection.languages if lang not in lacking] or [offered[0]]
-        fix = advise("languages", {f"connections.{name}.languages": left}, languages=json.dumps(left), name=name)
+        settings = {f"connections.{self._own}.languages": left}
+        fix = advise("languages", settings, languages=json.dumps(left), name=self._own)
         self._say("languages", "warn", f"{text}; not {', '.join(lacking)}", fix)
 
     async def _another_spelling(self, products: Answer) -> None:
         """Where a capability seems to be ignored: what the service says it has, and whether the other spelling brings it."""
         if not ignored(products, self._connection):
             return
-        offered = await self._ask(endpoints.capabilities())
-        self._seen.offered = offered if isinstance(offered, Answer) else None
-        other = quirks.other_spelling(self._connection.capability_spelling)
-        with self._spelled(other):
-            answer = await self._ask(endpoints.products())
-        self._seen.respelled = answer if isinstance(answer, Answer) else None
+        self._seen.offered = await self._answer(endpoints.capabilities())
+        with self._spelled(quirks.other_spelling(self._connection.capability_spelling)):
+            self._seen.respelled = await self._answer(endpoints.products())
 
     @contextmanager
     def _spelled(self, spelling: str) -> Iterator[None]:
@@ -302,12 +297,8 @@ class _Look:
 
     def _cut(self, name: str, count: int) -> None:
         if self._quick and quirks.looks_capped(count):
-            self._say(
-                f"{name} list",
-                "warn",
-                "exactly 100 records: the service may cut lists; sync asks for smaller windows then",
-                advise("page size"),
-            )
+            text = "exactly 100 records: the service may cut lists; sync asks for smaller windows then"
+            self._say(f"{name} list", "warn", text, advise("page size"))
 
     async def _subscriptions(self) -> None:
         # In the spelling that was found to work, because it is told there what to do about the other one.
@@ -319,8 +310,7 @@ class _Look:
             return
         self._seen.no_subscriptions = said
         if said.status in NO_SUCH_PATH and self._seen.offered is None and not self._quick:
-            offered = await self._ask(endpoints.capabilities())
-            self._seen.offered = offered if isinstance(offered, Answer) else None
+            self._seen.offered = await self._answer(endpoints.capabilities())
 
 
 def _text(answer: Answer, key: str) -> str:
