@@ -309,7 +309,7 @@ def test_before_the_first_publish_a_question_says_so(looked, postgres_server, tm
         assert "Nothing was published in" in done.stderr
         assert "octo-sync publish" in done.stderr
     assert "none yet" in program("status").stdout
-    assert "this is what it will hold" in program("tables").stderr
+    assert "Nothing was published in" in program("tables").stderr
     program.ok("publish")
     wrong = program("sql", "select 1 from core.nothing")
     assert wrong.returncode == 2

@@ -157,12 +157,11 @@ def test_looking_at_an_empty_directory_makes_no_file(fresh):
     assert sorted(fresh.directory.rglob("*")) == before
 
 
-def test_tables_are_described_before_there_is_a_copy(fresh):
+def test_there_are_no_tables_before_there_is_a_copy(fresh):
     done = fresh("tables", "core.bookings")
 
-    assert done.returncode == 0
-    assert "OCTO booking uuid." in done.stdout
-    assert "no read copy yet" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "does not exist yet" in done.stderr
 
 
 def test_a_table_that_is_none_gets_a_hint(looked):

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from octo_sync.app import reading as api
-from octo_sync.app.reading import ColumnInfo, Copy, TableInfo
+from octo_sync.app.reading import Copy, TableInfo
 from octo_sync.cli import console, options
 from octo_sync.destinations.ddl import script
 from octo_sync.tables import all_tables
@@ -31,24 +30,17 @@ _RESOURCES = {
 def command(name: str | None, directory: Path, pipeline: str | None, *, ddl: bool, digests: bool, form: str) -> None:
     """List tables and marts, or the columns of one, and what they mean.
 
-    NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.
+    NAME may have its schema or not, e.g. fct_bookings.
     """
     if ddl:
         _ddl(name)
-    elif digests:
-        _digests(options.places(directory, pipeline), form)
-    else:
-        _described(name, _published(directory, pipeline), form)
-
-
-def _described(name: str | None, path: Path | str | None, form: str) -> None:
-    if path is None:
-        tables, about = _defined(), {}
-        console.note("There is no read copy yet; this is what it will hold (octo-sync sync makes it).")
-    else:
-        with api.open(path) as copy:
-            tables = copy.tables()
-            about = _facts(copy, tables) if name is None else {}
+        return
+    with options.open_copy(options.places(directory, pipeline)) as copy:
+        if digests:
+            _digests(copy, form)
+            return
+        tables = copy.tables()
+        about = _facts(copy, tables) if name is None else {}
     if name:
         _one(name, tables, form)
     else:
@@ -63,36 +55,11 @@ def _ddl(name: str | None) -> None:
     click.echo("\n".join(map(script, found)), nl=False)
 
 
-def _digests(project: options.Places, form: str) -> None:
-    with options.open_copy(project) as copy:
-        found = sorted(copy.digest(), key=lambda d: d.table)
+def _digests(copy: Copy, form: str) -> None:
+    found = sorted(copy.digest(), key=lambda d: d.table)
     heads, rows = ("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found]
     document = {"of": "read copy", "tables": console.dicts(heads, rows)}
     console.write_list(form, "digest", document, heads, rows)
-
-
-def _published(directory: Path, pipeline: str | None) -> Path | str | None:
-    if pipeline is None and not list((directory / "pipelines").glob("*.toml")):
-        path = directory / "octo.read.duckdb"
-    else:
-        project = options.places(directory, pipeline)
-        return project.published if project.has_published else None
-    return path if path.exists() else None
-
-
-def _defined() -> list[TableInfo]:
-    found = [
-        TableInfo(
-            t.schema,
-            t.name,
-            "table",
-            f"{t.description} One row: {t.grain[0].lower()}{t.grain[1:]}",
-            tuple(ColumnInfo(c.name, c.type, c.description) for c in t.all_columns),
-        )
-        for t in all_tables()
-        if not t.private
-    ]
-    return sorted(found, key=lambda t: t.full_name)
 
 
 def _facts(copy: Copy, tables: list[TableInfo]) -> dict[str, dict[str, Any]]:
