@@ -90,20 +90,18 @@ def _remarks(copy: Copy, question: Question) -> list[str]:
 
 
 def _list(known: Sequence[Question], form: str) -> None:
-    asked = [
-        console.fields(q, "number", "name", "question", "description")
-        | {
-            "parameters": [
-                console.fields(p, "name", "type", "meaning") | {"default": p.default or None} for p in q.parameters
-            ]
-        }
-        for q in known
-    ]
     rows = [(q.number, q.name, q.question, " ".join(f"{p.name}={p.default}" for p in q.parameters)) for q in known]
     heads = ("no", "name", "question", "parameters")
     hint = "Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE; --show prints its parameters and SQL."
-    document = {"questions": asked}
+    document = {"questions": [about(q) for q in known]}
     console.write_list(form, "questions", document, heads, rows, hint=hint, fold="question", least=["parameters"])
+
+
+def about(question: Question) -> dict[str, Any]:
+    """A question for machines; a parameter without a default must be given."""
+    wanted = question.parameters
+    parameters = [console.fields(p, "name", "type", "meaning") | {"default": p.default or None} for p in wanted]
+    return console.fields(question, "number", "name", "question", "description") | {"parameters": parameters}
 
 
 def answers(copy: Copy, question: Question, given: Sequence[str]) -> dict[str, Value]:

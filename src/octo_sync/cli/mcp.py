@@ -10,7 +10,7 @@ import click
 
 from octo_sync.app.reading import Copy, Query
 from octo_sync.cli import console, guard, options
-from octo_sync.cli.ask import answers
+from octo_sync.cli.ask import about, answers
 from octo_sync.errors import ConfigError, OctoSyncError, QueryError
 from octo_sync.flows import ask
 
@@ -71,7 +71,7 @@ class _Tools:
 
     def list_questions(self) -> str:
         """List the ready-made questions, each with its number, its parameters and their defaults."""
-        return console.plain_json([_question(each) for each in ask.questions(self._project.directory)])
+        return console.plain_json([about(each) for each in ask.questions(self._project.directory)])
 
     def ask_question(self, question: str, parameters: dict[str, str] | None = None, limit: int = _ROWS) -> str:
         """Answer a ready-made question, by number or name. Dates may be 2026-11-20, today, today-7d, month-1 or year."""
@@ -115,8 +115,3 @@ def _columns(copy: Copy, name: str) -> dict[str, Any]:
             columns = [console.fields(column, "name", "type", "description") for column in table.columns]
             return {**console.fields(table, "full_name", "description"), "columns": columns}
     raise QueryError(f"{copy.name} has no table {name[:100]!r}; list_tables has them.")
-
-
-def _question(question: ask.Question) -> dict[str, Any]:
-    parameters = [console.fields(p, "name", "type", "default", "meaning") for p in question.parameters]
-    return {**console.fields(question, "number", "name", "question", "description"), "parameters": parameters}
