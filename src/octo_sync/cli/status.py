@@ -1,5 +1,6 @@
 """`octo-sync status`: how fresh and complete the copy is, and what is pending."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from octo_sync.app.reading import Copy
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document
-from octo_sync.flows.status.report import Running, Status, status
+from octo_sync.flows.status.report import ConnectionStatus, Status, status
+from octo_sync.flows.templates import filled
 from octo_sync.flows.wording import age
-from octo_sync.journal import DifferenceCount, Run
 from octo_sync.pipeline.schedule import next_time
 from octo_sync.pipeline.values import duration
 
@@ -79,53 +80,26 @@ def _published(project: options.Places, copy: Copy | None) -> dict[str, Any] | N
     return {"path": str(path), "bytes": about.st_size, "published_at": datetime.fromtimestamp(about.st_mtime, UTC)}
 
 
-def _readers(published: dict[str, Any] | None, now: datetime) -> None:
-    if published is None:
-        console.label("Read copy", "none yet: octo-sync sync")
-    else:
-        at = published["published_at"]
-        when = f"published {age(now - at)} ago" if at else "published by an older octo-sync"
-        name, size = published["path"], published["bytes"]
-        what = f"marts, core and ops of {name}" if size is None else f"{Path(name).name}, {console.bytes_text(size)}"
-        console.label("Read copy", f"{what}, {when}")
-
-
-def _running(found: Status) -> None:
-    if found.running:
-        now_running = found.running
-        since = console.instant_text(now_running.since)
-        console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
-    for worker in found.workers:
-        console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
-
-
 def _report(found: Status, project: options.Places, published: dict[str, Any] | None) -> None:
     now = SystemClock().now()
-    console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
-    _running(found)
-    _last_run(found, now)
-    _readers(published, now)
-    _next_runs(found, now)
-    for connection in found.connections:
-        fresh = "not everything was verified yet"
-        if connection.age is None:
-            fresh = "never verified"
-        elif connection.complete:
-            fresh = f"everything verified within {console.age_text(connection.age)}"
-        elif connection.verified:
-            within = console.age_text(connection.age)
-            fresh = f"verified within {within}, but {connection.open:,} open: octo-sync ask 14"
-        colour = "green" if connection.complete else "yellow"
-        more = f" · {connection.backlog} pending" if connection.backlog else ""
-        booked = [k.booked for k in connection.kinds.values() if k.booked]
-        if booked:
-            more += f" · bookings only as made since {booked[0].start}: the service lists by day of booking"
-        more += f" · the service permits {connection.permits}" if connection.permits else ""
-        console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
-    if found.pii:
-        console.label("Personal", console.styled(found.pii.text, fg="green" if found.pii.is_settled else "yellow"))
-    _webhooks(found, now)
-    _differences(found, now)
+    filters = {
+        "styled": console.styled,
+        "clean": console.clean,
+        "count": lambda number: f"{number:,}",
+        "size": console.bytes_text,
+        "name": lambda path: Path(path).name,
+        "instant": console.instant_text,
+        "ago": lambda at: age(now - at),
+        "until": lambda at: age(at - now),
+        "lasting": console.age_text,
+    }
+    template = Path(__file__).with_name("status.txt.j2")
+    text = filled(template, filters, found=found, project=project, published=published, fresh=_fresh)
+    for line in text.rstrip("\n").split("\n"):
+        word, _, said = line.partition(" | ")
+        console.label(word, said)
+    for said in _differences(found, now):
+        console.label("Differences", said)
     _kinds(found, now)
     for connection in found.connections:
         for reason in (*connection.held, *connection.kept):
@@ -135,24 +109,20 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")
 
 
-def _next_runs(found: Status, now: datetime) -> None:
-    if not found.next_runs:
-        return
-    coming = sorted((n for n in found.next_runs if n.at is not None), key=lambda n: (n.at, n.name))
-    text = " · ".join(f"{n.name} in {age(n.at - now)}" for n in coming if n.at)
-    serves = found.running is not None and found.running.owner.partition(",")[0] == "serve"
-    if not serves:
-        late = [n.name for n in found.next_runs if n.late]
-        missed = f"; missed: {', '.join(late)}" if late else ""
-        text += console.styled(f" · only while octo-sync serve runs{missed}", fg="yellow")
-    console.label("Next runs", text)
+def _fresh(connection: ConnectionStatus) -> str:
+    within = console.age_text(connection.age)
+    if connection.age is None:
+        return "never verified"
+    if connection.complete:
+        return f"everything verified within {within}"
+    if connection.verified:
+        return f"verified within {within}, but {connection.open:,} open: octo-sync ask 14"
+    return "not everything was verified yet"
 
 
-def _differences(found: Status, now: datetime) -> None:
-    by_name: dict[str, list[DifferenceCount]] = {}
-    for each in found.differences:
-        by_name.setdefault(each.name, []).append(each)
-    for name, counts in by_name.items():
+def _differences(found: Status, now: datetime) -> Iterator[str]:
+    for name in dict.fromkeys(each.name for each in found.differences):
+        counts = [each for each in found.differences if each.name == name]
         accepted = sum(c.accepted for c in counts)
         left = [(c.bucket.replace("_", " "), c.open - c.accepted) for c in counts if c.open > c.accepted]
         text = f"{name}  {sum(count for _, count in left):,} open"
@@ -161,59 +131,7 @@ def _differences(found: Status, now: datetime) -> None:
             text += f": {', '.join(f'{count:,} {bucket}' for bucket, count in left)}, the oldest for {oldest}"
         if accepted:
             text += f" · {accepted:,} accepted"
-        console.label("Differences", text)
-
-
-def _webhooks(found: Status, now: datetime) -> None:
-    for connection in found.connections:
-        hooks = connection.webhooks
-        if hooks is None:
-            if connection.webhooks_removed_at:
-                off = "off, removed on request (octo-sync subscriptions ensure)"
-                console.label("Webhooks", f"{connection.name}  {off}")
-            continue
-        last = "none yet"
-        if hooks.last_delivery_at:
-            last = f"last {age(now - hooks.last_delivery_at)} ago"
-        text = f"{connection.name}  {hooks.last_day:,} deliveries in 24 h, {last}"
-        if hooks.odd:
-            text += f" · {hooks.odd:,} odd"
-        if hooks.silent is not None:
-            said = f"silent for {console.age_text(hooks.silent)}, longer than usual: octo-sync subscriptions list"
-            text += console.styled(f" · {said}", fg="yellow")
-        if hooks.canary:
-            text += f" · canary {age(now - hooks.canary.at)} ago: {hooks.canary.text}"
-        if hooks.thinned_at:
-            text += f" · call budget too short for every confirming look ({age(now - hooks.thinned_at)} ago)"
-        console.label("Webhooks", text)
-
-
-def _last_run(found: Status, now: datetime) -> None:
-    run = found.last_run
-    if run is None:
-        console.label("Last run", "none yet: octo-sync sync")
-        return
-    passed = age(now - (run.ended_at or run.started_at))
-    if run.status == "running":
-        _unended(run, found.running, passed)
-        return
-    colour = {"ok": "green", "partial": "yellow"}.get(run.status, "red")
-    word = console.styled(run.status, fg=colour, bold=True)
-    console.label("Last run", f"{run.command} {word} {passed} ago  (run {run.run_id})")
-    if "subjects" in run.counts:
-        console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
-    if run.error:
-        console.label("", console.clean(run.error))
-
-
-def _unended(run: Run, running: Running | None, passed: str) -> None:
-    """A run without an end: the line above may say it already, or its process may be gone."""
-    if running is None:
-        word = console.styled("cut off", fg="red", bold=True)
-        console.label("Last run", f"{run.command} {word}, begun {passed} ago  (run {run.run_id})")
-    elif running.owner.partition(",")[0] != run.command:
-        word = console.styled("running", fg="cyan", bold=True)
-        console.label("Last run", f"{run.command}, {word} since {passed}  (run {run.run_id})")
+        yield text
 
 
 def _kinds(found: Status, now: datetime) -> None:
