@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import click
@@ -98,6 +99,16 @@ def say(text: str, *, head: str = "") -> None:
 def label(word: str, text: str) -> None:
     """One line of a summary on stdout: a bold word, then what it is about."""
     say(text, head=f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}")  # noqa: PLR2004 - the same
+
+
+def summary(template: Path, filters: Mapping[str, Any], **values: object) -> None:
+    """Labels as a template has them, a line each: a word, a bar, and what it is about."""
+    from octo_sync.flows.templates import filled  # noqa: PLC0415 - most commands have none
+
+    own = {"styled": styled, "clean": clean, "count": lambda number: f"{number:,}", "size": bytes_text}
+    for line in filled(template, {**own, **filters}, **values).rstrip("\n").split("\n"):
+        word, _, said = line.partition(" | ")
+        label(word, said)
 
 
 def outcome(word: str, text: str, colour: str = "green") -> None:

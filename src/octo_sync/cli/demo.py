@@ -2,22 +2,14 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli import console, options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from octo_sync.cli.acts import Compared, Told
-    from octo_sync.flows.demo.proof import Proof
-    from octo_sync.flows.sync.run import SyncResult
-    from octo_sync.pipeline import Pipeline
 
 
 @click.command(epilog=options.example("demo --bookings 200"))
@@ -70,16 +62,19 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
             },
         )
     else:
-        _report(result, told, loaded, proof, directory)
-        _compared(compared)
-        console.label("Report", str(report))
+        for entry in result.quarantined[:5]:
+            click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
+        console.summary(
+            Path(__file__).with_name("demo.txt.j2"), {}, result=result, told=told, loaded=loaded, proof=proof,
+            directory=directory, compared=compared, report=report,
+        )  # fmt: skip
         size = f"--seed {seed} --bookings {bookings} --products {products} --days {days}"
         _next(directory, f"octo-sync sandbox serve --demo {size}")
     return code
 
 
 @contextmanager
-def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[str]":
+def _service(seed: int, bookings: int, products: int, days: int) -> Iterator[str]:
     """The sandbox in a process of its own, on a free port, for as long as the block runs."""
     arguments = ["--demo", "--port", 0, "--seed", seed, "--bookings", bookings, "--products", products, "--days", days]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -100,58 +95,6 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
             yield said.split()[1]
         finally:
             process.kill()  # it has nothing to save
-
-
-def _compared(compared: "Compared") -> None:
-    words = " · ".join(f"{count} {word}" for word, count in compared.planted.items())
-    console.label("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
-    if compared.well:
-        count = sum(compared.planted.values())
-        found = console.styled(f"all {count} differences planted in it were found", fg="green")
-        console.label("", f"{found}, and no other")
-        return
-    for missed in compared.missed:
-        console.label("", f"{console.styled('planted and not found', fg='red')}: {missed}")
-    if compared.unplanted:
-        console.label("", f"{console.styled('found and never planted', fg='red')}: {compared.unplanted} differences")
-
-
-def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
-    rows = proof.copy.rows
-    products = rows["products"] // len(loaded.connections)  # each channel is shown all of them
-    console.label(
-        "Full pull",
-        f"products {products} · availability {rows['availability']:,} · bookings {rows['bookings']:,} · "
-        f"travel dates {loaded.horizons.bookings} · {result.requests} requests    {result.seconds:.1f} s",
-    )
-    word = f"{told.received} received · {told.refreshed} subjects refreshed · {told.repeats} repeats"
-    if not told.complete:
-        word = console.styled(f"{word} · of {told.changes} changes not all were told or applied", fg="red")
-    elif not told.mixed:
-        kinds = f"{told.out_of_order} out of order · {told.only_uuid} with only a uuid"
-        word = console.styled(f"{word} · {kinds}", fg="red")
-    console.label("Webhooks", f"{word}    {told.seconds:.1f} s")
-    published = result.published
-    if published and published.size is not None:
-        console.label(
-            "Warehouse",
-            f"{directory / 'octo.duckdb'} → {loaded.publish.path.name} · {published.marts} marts · "
-            f"{published.checks} checks passed · {console.bytes_text(published.size)}",
-        )
-    else:
-        console.label("Warehouse", console.styled("not published: a check failed", fg="red"))
-    for entry in result.quarantined[:5]:
-        click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
-    if proof.differences:
-        text = f"NOT equal to the service: {len(proof.differences)} figures differ"
-        console.label("Verified", console.styled(text, fg="red"))
-        for difference in proof.differences[:20]:
-            console.label("", difference)
-    else:
-        money = " · ".join(f"{c} {a:,}" for c, a in sorted(proof.copy.money.items()))
-        counts = f"{len(rows)} tables, {sum(rows.values()):,} rows, {len(proof.copy.statuses)} booking states"
-        console.label("Verified", f"{console.styled('equal to the service', fg='green')}: {counts}")
-        console.label("", money)
 
 
 def _next(directory: Path, service: str) -> None:

@@ -13,7 +13,6 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document
 from octo_sync.flows.status.report import ConnectionStatus, Status, status
-from octo_sync.flows.templates import filled
 from octo_sync.flows.wording import age
 from octo_sync.pipeline.schedule import next_time
 from octo_sync.pipeline.values import duration
@@ -83,10 +82,6 @@ def _published(project: options.Places, copy: Copy | None) -> dict[str, Any] | N
 def _report(found: Status, project: options.Places, published: dict[str, Any] | None) -> None:
     now = SystemClock().now()
     filters = {
-        "styled": console.styled,
-        "clean": console.clean,
-        "count": lambda number: f"{number:,}",
-        "size": console.bytes_text,
         "name": lambda path: Path(path).name,
         "instant": console.instant_text,
         "ago": lambda at: age(now - at),
@@ -94,10 +89,7 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
         "lasting": console.age_text,
     }
     template = Path(__file__).with_name("status.txt.j2")
-    text = filled(template, filters, found=found, project=project, published=published, fresh=_fresh)
-    for line in text.rstrip("\n").split("\n"):
-        word, _, said = line.partition(" | ")
-        console.label(word, said)
+    console.summary(template, filters, found=found, project=project, published=published, fresh=_fresh)
     for said in _differences(found, now):
         console.label("Differences", said)
     _kinds(found, now)
