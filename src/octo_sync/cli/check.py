@@ -3,8 +3,7 @@
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.destinations.base import Rows
-from octo_sync.flows.publish import SqlFile, sql_files
+from octo_sync.flows.publish import sql_files
 
 
 @click.command(epilog=options.example("check --limit 5"))
@@ -19,7 +18,13 @@ def command(project: options.Places, *, limit: int, next_: bool, json_: bool) ->
 
     A check is a query that must return no row. Exit code 3 = one returned some.
     """
-    found = _on_next(project, limit) if next_ else _on_published(project, limit)
+    if next_:
+        from octo_sync.app.verify import check_next  # noqa: PLC0415 - commands start fast
+
+        found = [(each.check, each.rows) for each in check_next(options.with_pipeline(project), limit=limit)]
+    else:
+        with options.open_copy(project) as copy:
+            found = [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
     failed = [(check, rows) for check, rows in found if rows.rows]
     if json_:
         results = [
@@ -38,14 +43,3 @@ def command(project: options.Places, *, limit: int, next_: bool, json_: bool) ->
     if not found:
         console.note("There are no checks: warehouse/checks is empty.")
     return 3 if failed else 0
-
-
-def _on_published(project: options.Places, limit: int) -> list[tuple[SqlFile, Rows]]:
-    with options.open_copy(project) as copy:
-        return [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
-
-
-def _on_next(project: options.Places, limit: int) -> list[tuple[SqlFile, Rows]]:
-    from octo_sync.app.verify import check_next  # noqa: PLC0415 - commands start fast
-
-    return [(checked.check, checked.rows) for checked in check_next(options.with_pipeline(project), limit=limit)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
-from octo_sync.errors import ConfigError, WarehouseError
+from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
     from octo_sync.app.reading import Copy
@@ -288,14 +288,6 @@ def places(directory: Path, name: str | None) -> Places:
             return Places("octo", directory, copy, journal, None)
     loaded, _ = without_tokens(pipeline.find(name, directory), directory)
     return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
-
-
-def with_warehouse(project: Places) -> "Pipeline":
-    """The pipeline of a project whose warehouse is there."""
-    loaded = with_pipeline(project)
-    if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
-        raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
-    return loaded
 
 
 def with_pipeline(project: Places) -> "Pipeline":

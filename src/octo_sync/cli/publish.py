@@ -1,9 +1,12 @@
 """`octo-sync publish`: the read copy, without a pull."""
 
+from pathlib import Path
+
 import click
 
 from octo_sync.app.project import run_in_project
 from octo_sync.cli import console, options
+from octo_sync.errors import WarehouseError
 from octo_sync.flows.sync.mirror import mirror_and_publish
 
 
@@ -15,7 +18,9 @@ def command(project: options.Places, *, json_: bool) -> int:
 
     Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
     """
-    loaded = options.with_warehouse(project)
+    loaded = options.with_pipeline(project)
+    if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
+        raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
     published = run_in_project(loaded, "publish", mirror_and_publish)
     if json_:
         console.document(

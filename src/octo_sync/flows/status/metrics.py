@@ -22,7 +22,8 @@ from octo_sync.pipeline import Pipeline
 if TYPE_CHECKING:
     from octo_sync.octo.client import Stats
 
-Reading = Mapping[str, Mapping[tuple[str, ...], float]]
+Values = Mapping[tuple[str, ...], float]
+Reading = Mapping[str, Values]
 """Metric → label values, in the order of the metric's labels → value."""
 
 _SILENCE_FOR = timedelta(seconds=60)
@@ -110,7 +111,7 @@ class Gauges:
             **self._differences(found),
         }
 
-    def _count_requests(self) -> Mapping[tuple[str, ...], float]:
+    def _count_requests(self) -> Values:
         nothing: dict[tuple[str, ...], float] = {(c.name, "200"): 0 for c in self._pipeline.connections}
         return nothing | {(name, code): count for (name, code), count in self._requests.counts().items()}
 
@@ -121,7 +122,7 @@ class Gauges:
             self._silences = now, silences(self._journal, names, self._clock, after=after)
         return self._silences[1]
 
-    def _count_runs(self) -> Mapping[tuple[str, ...], float]:
+    def _count_runs(self) -> Values:
         """Runs that ended since this object was made, whoever made them: `sync` of another process too."""
         if self._last_run is None:
             self._last_run = self._journal.runs.last_id()
@@ -135,7 +136,7 @@ class Gauges:
         self._open_runs = frozenset(still_open)
         return {(command, result): count for (command, result), count in self._runs.items()}
 
-    def _quarantine(self) -> Mapping[tuple[str, ...], float]:
+    def _quarantine(self) -> Values:
         names = {c.name for c in self._pipeline.connections}
         nothing: dict[tuple[str, ...], float] = {(name, str(kind)): 0 for name in names for kind in PULLED}
         counts = self._journal.quarantine.counts()
@@ -151,7 +152,7 @@ class Gauges:
         open_ |= {(d.name, d.bucket): d.open - d.accepted for d in found.differences}
         return {"octo_sync_reconcile_open": open_, "octo_sync_reconcile_last_run_timestamp_seconds": last}
 
-    def _bytes(self, now: datetime) -> Mapping[tuple[str, ...], float]:
+    def _bytes(self, now: datetime) -> Values:
         pipeline = self._pipeline
         if self._size is not None:
             if self._server_size is None or not timedelta() <= now - self._server_size[0] < _SIZED_FOR:
@@ -179,7 +180,7 @@ def _file_size(path: Path) -> int | None:
     return found
 
 
-def _published(pipeline: Pipeline) -> Mapping[tuple[str, ...], float]:
+def _published(pipeline: Pipeline) -> Values:
     if isinstance(pipeline.destination, Path):
         with contextlib.suppress(OSError):
             return {(): pipeline.publish.path.stat().st_mtime}
