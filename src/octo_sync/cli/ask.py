@@ -106,7 +106,8 @@ def about(question: Question) -> dict[str, Any]:
 
 def answers(copy: Copy, question: Question, given: Sequence[str]) -> dict[str, Value]:
     """The question's parameters: `NAME=VALUE` as given, else its defaults at this moment."""
-    return ask.values(question, _pairs(given), now=_now(), time_zone=_time_zone(copy))
+    now = datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
+    return ask.values(question, _pairs(given), now=now, time_zone=_time_zone(copy))
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:
@@ -119,10 +120,6 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
-
-
 def _time_zone(copy: Copy) -> str:
     """Where "today" is: the business time zone, if all connections have the same one."""
     zones = copy.sql("select distinct business_time_zone from core.connections where is_active").rows()
@@ -130,10 +127,8 @@ def _time_zone(copy: Copy) -> str:
 
 
 def _said(values: dict[str, Any]) -> str:
-    def said(value: object) -> str:
-        return console.instant_text(value) if isinstance(value, datetime) else str(value)
-
-    return ", ".join(f"{name} {said(value)}" for name, value in values.items())
+    texts = ((name, console.instant_text(v) if isinstance(v, datetime) else v) for name, v in values.items())
+    return ", ".join(f"{name} {text}" for name, text in texts)
 
 
 def _why_none(question: Question) -> str:

@@ -28,13 +28,9 @@ FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 def project(function: F) -> F:
     """`-C` and `-p`: which pipeline, in which directory; and what may stand before the command too."""
-    for spellings, name, text in (
-        (("-q", "--quiet"), "quiet", "Only errors and data."),
-        (("--debug",), "debug", "Show tracebacks and log lines."),
-    ):
-        function = click.option(
-            *spellings, name, is_flag=True, hidden=True, expose_value=False, callback=_for_all, help=text
-        )(function)
+    for spellings in (("-q", "--quiet"), ("--debug",)):
+        hidden = click.option(*spellings, is_flag=True, hidden=True, expose_value=False, callback=_for_all)
+        function = hidden(function)
     function = color(hidden=True)(function)
     function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
         function

@@ -92,8 +92,7 @@ def _bars(progress: "Progress") -> Iterator[None]:
     with Bars(*columns, console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def changed(now: "object") -> None:
-            del now
+        def changed(_: object) -> None:
             for kind in _ORDER:
                 total = progress.total.get(kind, 0)
                 if total and kind not in tasks:

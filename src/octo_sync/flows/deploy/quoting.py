@@ -78,15 +78,6 @@ def block(text: str, indent: int) -> str:
     return "|2\n" + "\n".join(" " * indent + line if line else "" for line in lines)
 
 
-FILTERS = {
-    "block": block,
-    "compose": compose,
-    "crontab": crontab,
-    "kube": kube,
-    "shell": shell,
-    "systemd": systemd,
-    "systemd_argument": systemd_argument,
-    "systemd_word": systemd_word,
-    "yaml": yaml,
-}
+_ALL = (block, compose, crontab, kube, shell, systemd, systemd_argument, systemd_word, yaml)
+FILTERS = {each.__name__: each for each in _ALL}
 """What the templates may call."""

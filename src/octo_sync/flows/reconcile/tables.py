@@ -22,16 +22,8 @@ _OF_RUN = (
     "resolved_differences", "open_differences",
 )  # fmt: skip
 """Of a run, what is called the same in `ops`."""
-_RENAMED = {
-    "name": "recon_name",
-    "key": "recon_key",
-    "rule": "match_rule",
-    "connection": "connection_id",
-    "first_seen_at": "first_seen_at_utc",
-    "last_seen_at": "last_seen_at_utc",
-    "resolved_at": "resolved_at_utc",
-}
-"""Of a difference, what is called something else there."""
+_RENAMED = {"name": "recon_name", "key": "recon_key", "rule": "match_rule", "connection": "connection_id"}
+"""Of a difference, what is called something else there; instants are called `…_utc` besides."""
 _PLACES = Decimal("0.0001")
 _BEYOND = Decimal(10) ** 14
 """What `numeric(18,4)` cannot hold: such an amount is a mistake in a ledger, and must not stop a publish."""
@@ -76,7 +68,8 @@ def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
 
 def _result(one: StoredDifference) -> Mapping[str, Any]:
     found = one.model_dump() | {"delta_amount": _amount(one.delta_amount)}
-    return {_RENAMED.get(name, name): value for name, value in found.items()}
+    named = {name: f"{name}_utc" if name.endswith("_at") else name for name in found} | _RENAMED
+    return {named[name]: value for name, value in found.items()}
 
 
 def _amount(value: Decimal | None) -> Decimal | None:
