@@ -2,7 +2,7 @@
 
 import contextlib
 import platform
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -12,7 +12,7 @@ from octo_sync.app.program import Program
 from octo_sync.app.project import dashboard_source
 from octo_sync.flows.status.metrics import Gauges
 from octo_sync.flows.webhooks.receive import Inbox, Routing
-from octo_sync.journal import Journal, Received
+from octo_sync.journal import Journal
 from octo_sync.pipeline import STOP_WITHIN
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
@@ -64,14 +64,10 @@ def _gauges(program: Program) -> Iterator[Gauges]:
 @contextlib.asynccontextmanager
 async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
     """The receiver, listening for as long as the block runs."""
-
-    def committed(_: Sequence[Received]) -> None:
-        program.wake.set()
-
-    pipeline, events = program.pipeline, program.events
-    inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
+    pipeline, events, means = program.pipeline, program.events, program.means
+    routing = Routing(pipeline, program.clock, program.time_zones)
+    inbox = Inbox(journal, routing, lambda _: program.wake.set())
     endpoints = EndpointCache(journal)
-    means = program.means
     with _gauges(program) as gauges:
         metrics = Metrics(gauges.read)
         app = Receiver(inbox, endpoints, pipeline.webhooks, metrics)

@@ -11,7 +11,6 @@ from octo_sync.app.machine import run_until_done
 from octo_sync.app.serve import PROGRAM_PARTS, Events, serve
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
-from octo_sync.flows.sync.keep import Keeper
 from octo_sync.pipeline import STOP_WITHIN, Pipeline
 
 
@@ -55,7 +54,7 @@ def command(
         say=_say,
         listening=lambda url: _listening(url, loaded),
         showing=lambda url: _showing(url, open_=open_),
-        keeping=_keeping,
+        keeping=lambda keeper: _say(f"worker keeps {keeper.ports.pipeline.name} (run {keeper.ports.run_id})"),
     )
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=STOP_WITHIN)
 
@@ -87,10 +86,6 @@ def _say(sentence: str) -> None:
 
 def _listening(url: str, loaded: Pipeline) -> None:
     _say(f"receiver listens on {url}" + (f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""))
-
-
-def _keeping(keeper: Keeper) -> None:
-    _say(f"worker keeps {keeper.ports.pipeline.name} (run {keeper.ports.run_id})")
 
 
 def _plan(loaded: Pipeline, *, receives: bool, works: bool) -> None:

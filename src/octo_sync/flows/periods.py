@@ -94,16 +94,13 @@ def mirror_closings(ports: Ports) -> None:
         return
     for closing in journal.closings.all():
         if closing.period not in there:
-            warehouse.write_log(
-                "ops.closed_bookings", [{"period": closing.period, **asdict(each)} for each in closing.bookings]
-            )
-            warehouse.write_log(
-                "ops.closed_totals", [{"period": closing.period, **asdict(each)} for each in closing.totals or ()]
-            )
+            period = {"period": closing.period}
+            warehouse.write_log("ops.closed_bookings", [period | asdict(each) for each in closing.bookings])
+            warehouse.write_log("ops.closed_totals", [period | asdict(each) for each in closing.totals or ()])
             row = {
                 "closed_at_utc": closing.closed_at,
                 "was_complete": closing.is_complete,
                 "digest": closing.digest,
                 "has_totals": closing.totals is not None,
             }
-            warehouse.write_log("ops.closed_periods", [{"period": closing.period, **row}])
+            warehouse.write_log("ops.closed_periods", [period | row])

@@ -75,7 +75,9 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str, p
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise WarehouseError(f"{target} is there already; a backup is written into a new directory.")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _sweep_drafts(target)
+    # What a killed backup to the same place left: the lease is held, so it is nobody's.
+    for left_over in target.parent.glob(f".{target.name}.backup-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
     needed = sum(path.stat().st_size for path in files.by_role.values())
     _room_for(target.parent, needed)
     draft = target.with_name(f".{target.name}.backup-{os.getpid()}")
@@ -110,12 +112,6 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str, p
         shutil.rmtree(draft, ignore_errors=True)
     log.info("action=backup run=%s bytes=%d", run, manifest.size)
     return manifest
-
-
-def _sweep_drafts(target: Path) -> None:
-    """What a killed backup to the same place left. The lease is held, so it is nobody's."""
-    for left_over in target.parent.glob(f".{target.name}.backup-*"):
-        shutil.rmtree(left_over, ignore_errors=True)
 
 
 def _room_for(directory: Path, needed: int) -> None:

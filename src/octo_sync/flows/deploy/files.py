@@ -266,7 +266,7 @@ def files(target: str, filled: Mapping[str, object]) -> list[File]:
     root = shipped("deploy")
     folder = root if target == MONITORING else root / target
     # Every value goes through a filter of its file's own rules.
-    templates = environment(folder, {**FILTERS, "seconds": _whole, "kib": _kib})
+    templates = environment(folder, {**FILTERS, "seconds": _whole, "kib": lambda size: _whole(size / 1024)})
     found = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("_"):
@@ -278,14 +278,9 @@ def files(target: str, filled: Mapping[str, object]) -> list[File]:
     return found
 
 
-def _whole(seconds: float) -> int:
-    """Whole seconds, never less than were meant."""
-    return max(1, math.ceil(seconds))
-
-
-def _kib(size: float) -> int:
-    """Whole KiB, never less than were meant."""
-    return max(1, math.ceil(size / 1024))
+def _whole(amount: float) -> int:
+    """Whole seconds or KiB, never less than were meant."""
+    return max(1, math.ceil(amount))
 
 
 def write(made: list[File], folder: Path, *, force: bool) -> list[Path]:

@@ -122,11 +122,9 @@ def options_of(product: Mapping[str, Any]) -> list[tuple[str, str]]:
 def day_of(row: Mapping[str, Any]) -> date | None:
     """The local day of a record of availability."""
     text = row.get("localDate") or row.get("localDateTimeStart")
-    if isinstance(text, str) and re.match(r"\d{4}-\d\d-\d\d", text):
-        try:
+    with contextlib.suppress(ValueError):
+        if isinstance(text, str) and re.match(r"\d{4}-\d\d-\d\d", text):
             return date.fromisoformat(text[:10])
-        except ValueError:
-            return None
     return None
 
 

@@ -149,14 +149,19 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     with warehouse.scrubbing(ports.fence_of()) as scrubber:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
-    theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
+    theirs = {uuid for _, uuid in found.bookings}
+
+    def in_text(text: str) -> bool:
+        return any(one in text for one in found.texts)
+
     repeated = (
-        repeated or journal.reconciliations.repeats(theirs, in_text) or journal.erasures.repeats_in_texts(in_text)
+        repeated
+        or journal.reconciliations.repeats(theirs, in_text)
+        or journal.erasures.repeats_in_texts(in_text)
+        or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
     )
-    repeated = repeated or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
-    asked = dataclasses.replace(
-        asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
-    )
+    contacts = tuple(sorted(found.contacts))
+    asked = dataclasses.replace(asked, contacts=contacts, rewrites_core=asked.rewrites_core or repeated)
     # Durable first: whose rows are deleted below can be found by nobody again.
     journal.erasures.note(asked)
     ports.privacy.erase((), (), found.contacts)
@@ -196,11 +201,6 @@ def _taken_up(ports: Ports, asked: Erasure) -> _Carried:
     if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.compact():
         done.left.append(_JOURNAL_IS_READ)
     return done
-
-
-def _in_text(found: Found) -> Callable[[str], bool]:
-    """Whether a text of the journal names a person."""
-    return lambda text: any(one in text for one in found.texts)
 
 
 def _naming(ports: Ports, table: str, column: str, is_theirs: Callable[[str], bool]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octo_sync.errors import OctoSyncError
-from octo_sync.flows.status.report import PULLED, ConnectionStatus, Status, status
+from octo_sync.flows.status.report import PULLED, Status, status
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, SubjectKind
@@ -207,13 +207,9 @@ def _owed_and_verified(found: Status, now: datetime) -> Reading:
             age = here.staleness(now) if here else None
             if age is not None:
                 read[_STALE][labels] = max(0.0, age)
-            elif not _was_asked(connection) and kind != SubjectKind.AVAILABILITY:
+            elif kind != SubjectKind.AVAILABILITY and not any(each.subjects for each in connection.kinds.values()):
                 read[_STALE][labels] = inf
     return read
-
-
-def _was_asked(connection: ConnectionStatus) -> bool:
-    return any(kind.subjects for kind in connection.kinds.values())
 
 
 def _webhooks(pipeline: Pipeline, found: Status) -> Reading:

@@ -231,16 +231,9 @@ def is_usual(subscription: Subscription, row: EndpointRow, wanted: Wanted) -> bo
     return (
         _plain(subscription.url) == _plain(hook_url(wanted.base, row.endpoint))
         and (not types or set(TYPES) <= set(types))  # a service may not show them
-        and _may_have_secret(subscription, row, shown=wanted.headers_shown)
+        # Some show no headers and some show stars: then the deliveries themselves tell.
+        and (has_secret(subscription, row) or not (wanted.headers_shown and isinstance(subscription.headers, dict)))
     )
-
-
-def _may_have_secret(subscription: Subscription, row: EndpointRow, *, shown: bool) -> bool:
-    """False only when the service shows another secret, or none although it is known to show them.
-
-    Some show no headers and some show stars: then the deliveries themselves tell.
-    """
-    return has_secret(subscription, row) or not (shown and isinstance(subscription.headers, dict))
 
 
 def shape(subscription: Subscription, row: EndpointRow, base: str) -> str:
