@@ -93,27 +93,25 @@ def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Findin
     is_ours = status == 401 and not reached.body and "www-authenticate" not in reached.headers  # noqa: PLR2004 - HTTP's
     if is_ours:
         return [Finding(_AREA, "address", "ok", f"{host} reaches the receiver: a wrong secret is refused with 401")]
-    fix = advise("proxy" if serves else "serve")
-    consequence = "Deliveries are refused, and the service repeats them in vain."
+    usual, said = "proxy" if serves else "serve", f"{host} answered {status}"
     if reached.problem:
-        text = f"{host} cannot be reached from here: {reached.problem}"
+        text, fix = f"{host} cannot be reached from here: {reached.problem}", advise("unreachable", start=advise(usual))
         consequence = "Services cannot deliver; the copy is as fresh as its pulls."
-        fix = advise("unreachable", start=fix)
-    elif 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
-        text = f"{host} answered {status} to a wrong secret: that is not our receiver"
+        return [Finding(_AREA, "address", "fail", text, fix, consequence=consequence)]
+    cases = (
+        (range(200, 300), f"{said} to a wrong secret: that is not our receiver", "proxy answers"),
+        ((502, 503, 504), f"{said}: the proxy is there, the receiver behind it is not", usual),
+        ((404,), f"{said}: the path is not passed to the receiver", "proxy path"),
+        (range(300, 400), f"{said}, a redirect: services do not follow one", "redirect"),
+        (
+            (401, 403),
+            f"{said}, but not as our receiver does: something before it asks for a password",
+            "proxy password",
+        ),
+        ((status,), f"{said}, which our receiver does not", usual),
+    )
+    text, name = next((text, name) for statuses, text, name in cases if status in statuses)
+    consequence = "Deliveries are refused, and the service repeats them in vain."
+    if status in range(200, 300):
         consequence = "Deliveries are acknowledged by somebody who does not keep them, so they are lost."
-        fix = advise("proxy answers")
-    elif status in (502, 503, 504):
-        text = f"{host} answered {status}: the proxy is there, the receiver behind it is not"
-    elif status == 404:  # noqa: PLR2004
-        text = f"{host} answered 404: the path is not passed to the receiver"
-        fix = advise("proxy path")
-    elif 300 <= status < 400:  # noqa: PLR2004
-        text = f"{host} answered {status}, a redirect: services do not follow one"
-        fix = advise("redirect")
-    elif status in {401, 403}:
-        text = f"{host} answered {status}, but not as our receiver does: something before it asks for a password"
-        fix = advise("proxy password")
-    else:
-        text = f"{host} answered {status}, which our receiver does not"
-    return [Finding(_AREA, "address", "fail", text, fix, consequence=consequence)]
+    return [Finding(_AREA, "address", "fail", text, advise(name), consequence=consequence)]
