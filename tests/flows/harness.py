@@ -16,6 +16,7 @@ from tests import oracle
 
 from octo_sync.app.project import open_project
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.flows.ports import Numbers, adopt_meanings
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
@@ -523,13 +524,15 @@ async def verify(project, *, sample=None, travel=None, only=(), folder="fresh", 
             contextlib.closing(Journal.open(folder / "journal.sqlite", clock=project.clock)) as journal,
         ):
             return await verify_live(
-                opened.ports,
+                beside(opened.ports, journal, scratch),
                 here=project.directory / "octo.read.duckdb",
-                scratch=scratch,
-                scratch_path=folder / "fresh.duckdb",
-                journal=journal,
-                tables=all_tables(),
+                scratch=folder / "fresh.duckdb",
+                scope=Scope(only=frozenset(only), travel=travel),
                 sample=sample,
-                travel_scope=Scope(only=frozenset(only), travel=travel),
-                close=scratch.close,
             )
+
+
+def beside(ports, journal, warehouse):
+    """The same clients, with a journal and a warehouse of their own."""
+    adopt_meanings(ports.clients, ports.journal, journal)
+    return dataclasses.replace(ports, journal=journal, warehouse=warehouse, numbers=Numbers(journal), fence=1)

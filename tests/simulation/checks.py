@@ -12,10 +12,12 @@ from zoneinfo import ZoneInfo
 import duckdb
 import msgspec
 from tests import oracle
+from tests.flows.harness import beside
 from tests.simulation.faults import FORGED
 
 from octo_sync.app.project import open_project
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.verify import verify_live
 from octo_sync.journal import Journal
 from octo_sync.sandbox import state
@@ -124,13 +126,10 @@ async def pulled_anew(world):
             contextlib.closing(Journal.open(fresh / "journal.sqlite", clock=world.machine_clock)) as journal,
         ):
             found = await verify_live(
-                project.ports,
+                beside(project.ports, journal, scratch),
                 here=fresh / "here" / "octo.duckdb",
-                scratch=scratch,
-                scratch_path=fresh / "octo.duckdb",
-                journal=journal,
-                tables=all_tables(),
-                close=scratch.close,
+                scratch=fresh / "octo.duckdb",
+                scope=Scope(),
             )
     world.count("compared with a fresh pull")
     if found.failed or found.troubles:

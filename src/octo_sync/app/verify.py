@@ -25,7 +25,6 @@ from octo_sync.flows.verify import Claims, LiveResult, claims, incomplete, verif
 from octo_sync.journal import Journal
 from octo_sync.model import Window
 from octo_sync.pipeline import Pipeline
-from octo_sync.tables import all_tables
 
 if TYPE_CHECKING:
     from octo_sync.destinations.base import Destination
@@ -89,10 +88,10 @@ def verify_against_service(
 
     async def run() -> LiveResult:
         with tempfile.TemporaryDirectory(prefix=f"octo-verify-{os.getpid()}-", dir=pipeline.directory) as folder:
-            scratch_path = Path(folder) / "fresh.duckdb"
+            fresh = Path(folder) / "fresh.duckdb"
             async with contextlib.AsyncExitStack() as stack:
                 journal = stack.enter_context(Journal.open(Path(folder) / "journal.sqlite", clock=clock))
-                scratch = duckdb_warehouse(scratch_path, Path(folder) / "private.duckdb", clock)
+                scratch = duckdb_warehouse(fresh, Path(folder) / "private.duckdb", clock)
                 stack.callback(scratch.close)
                 privacy = Privacy("drop", b"")
                 clients = await open_clients(stack, pipeline, clock, random)
@@ -105,16 +104,7 @@ def verify_against_service(
                 # Contacts are not compared, so none are fetched into the scratch file.
                 ports = make_ports(pipeline, journal, scratch, clients, privacy, clock=clock, random=random, fence=1)
                 ports.travel, ports.progress = travel, progress
-                return await verify_live(
-                    ports,
-                    here=read_file(pipeline, Path(folder) / "here.duckdb"),
-                    scratch=scratch,
-                    scratch_path=scratch_path,
-                    journal=journal,
-                    tables=all_tables(),
-                    sample=sample,
-                    travel_scope=Scope(travel=travel),
-                    close=scratch.close,
-                )
+                here = read_file(pipeline, Path(folder) / "here.duckdb")
+                return await verify_live(ports, here=here, scratch=fresh, scope=Scope(travel=travel), sample=sample)
 
     return run_until_done(run())

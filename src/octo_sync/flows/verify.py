@@ -7,23 +7,22 @@ every subject of the horizon is covered, complete and clean, and that every chec
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 
-from octo_sync.destinations.base import Destination, Scripted
+from octo_sync.destinations.base import Scripted
 from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
 from octo_sync.flows import horizon
-from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
+from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.due import unshown
 from octo_sync.flows.sync.pull import Pull, Scope
 from octo_sync.flows.sync.work import Worker
 from octo_sync.flows.wording import plural
-from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
-from octo_sync.tables.schema import Table
+from octo_sync.tables import all_tables
 
 
 @dataclass(slots=True)
@@ -42,27 +41,12 @@ class LiveResult:
         return not self.troubles and not self.failed
 
 
-async def verify_live(
-    ports: Ports,
-    *,
-    here: Path,
-    scratch: Destination,
-    scratch_path: Path,
-    journal: Journal,
-    tables: Sequence[Table],
-    sample: int | None = None,
-    travel_scope: Scope | None = None,
-    close: Callable[[], None],
-) -> LiveResult:
-    """Fetch again into `scratch` and compare with the read copy `here`.
+async def verify_live(own: Ports, *, here: Path, scratch: Path, scope: Scope, sample: int | None = None) -> LiveResult:
+    """Fetch again into a warehouse and a journal of its own, and compare with the read copy `here`.
 
-    `ports` gives the clients and the pipeline; its journal and warehouse are not touched. `close` lets go of the scratch
-    warehouse, so that its file can be compared.
+    `scratch` is the file of that warehouse, which is closed so that it can be compared.
     """
-    own = replace(ports, journal=journal, warehouse=scratch, numbers=Numbers(journal), fence=1)
-    before = sum(c.stats.requests for c in ports.clients.values())
-    scope = travel_scope or Scope()
-    adopt_meanings(ports.clients, ports.journal, journal)
+    before = sum(c.stats.requests for c in own.clients.values())
     if sample is None:
         worker = await Pull(own, scope).run()
     else:
@@ -72,10 +56,10 @@ async def verify_live(
     if unlisted and not worker.troubles:
         own.mark(unlisted, Source.REPAIR)
         await worker.drain()
-    requests = sum(c.stats.requests for c in ports.clients.values()) - before
+    requests = sum(c.stats.requests for c in own.clients.values()) - before
     failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
-    close()
-    comparison = await asyncio.to_thread(compare, here, scratch_path, tables)
+    own.warehouse.close()
+    comparison = await asyncio.to_thread(compare, here, scratch, all_tables())
     return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
 
 
