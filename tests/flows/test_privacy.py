@@ -751,7 +751,7 @@ async def test_who_was_erased_after_a_backup_is_not_in_it_when_it_is_restored_an
 ):
     copy = await pulled(project, guest)
     target = copy.directory.parent / "backup"
-    back_up(files(copy.pipeline), target, now=copy.clock.now(), run="run", name="test", program="test")
+    back_up(files(copy.pipeline), target, now=copy.clock.now(), run="run", name="test")
     with open_journal(copy.pipeline, copy.clock) as before:
         secret = before.erasures.erased().secret
     if lost:

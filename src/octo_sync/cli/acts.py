@@ -11,7 +11,6 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -225,14 +224,7 @@ def _state(loaded: Pipeline, control: str) -> Mapping[str, Any]:
 
 def prove(loaded: Pipeline, state: Mapping[str, Any]) -> Proof:
     """The copy against the sandbox's own state."""
-    service = demo.of_state(
-        state,
-        state["slots"],
-        today=date.fromisoformat(state["today"]),
-        bookings=loaded.horizons.bookings,
-        language_count=len(loaded.connections[0].languages),
-        connections=len(loaded.connections),
-    )
+    service = demo.of_state(state, loaded)
     with open_read_only(loaded.publish.path) as copy:
         return demo.Proof(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from octo_sync import __version__
 from octo_sync.app.move import Moved, move
 from octo_sync.app.places import files
 from octo_sync.app.project import open_files, rebuild_files, restore_files
@@ -100,7 +99,7 @@ def backup(target: Path, project: options.Places, *, json_: bool) -> None:
     with open_files(loaded, command="db backup") as opened:
         opened.warehouse.close()
         now, run = opened.ports.clock.now(), opened.ports.run_id
-        made = back_up(here, target, now=now, run=run, name=loaded.name, program=__version__)
+        made = back_up(here, target, now=now, run=run, name=loaded.name)
     if json_:
         console.document("db_backup", {"path": str(target), "bytes": made.size, "files": made.files})
     else:

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from octo_sync import __version__
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
@@ -64,7 +65,7 @@ class Manifest:
         return sum(int(f["bytes"]) for f in self.files.values())
 
 
-def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str, program: str) -> Manifest:
+def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -> Manifest:
     """Copy the project into the directory `target`, which appears when it is whole. Blocking.
 
     The caller holds the lease and has closed the warehouse: a DuckDB file that is open must not be read by other means.
@@ -98,7 +99,7 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str, p
                 digest = _copy(path, copy)
             kept[role] = {"name": copy.name, "bytes": copy.stat().st_size, "sha256": digest}
         manifest = Manifest(
-            format=_FORMAT, created_at=now.isoformat(), run=run, pipeline=name, program=program,
+            format=_FORMAT, created_at=now.isoformat(), run=run, pipeline=name, program=__version__,
             schema=SCHEMA_VERSION, files=kept,
         )  # fmt: skip
         paper = draft / MANIFEST

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from octo_sync.model import Horizon
+from octo_sync.pipeline import Pipeline
 
 
 @dataclass(slots=True)
@@ -47,24 +47,17 @@ class Proof:
         return found
 
 
-def of_state(
-    state: Mapping[str, Any],
-    slots: Sequence[Mapping[str, Any]],
-    *,
-    today: date,
-    bookings: Horizon,
-    language_count: int,
-    connections: int,
-) -> Figures:
-    """Count the sandbox's own state; `slots` are its departures inside the availability horizon, as often as they are read.
+def of_state(state: Mapping[str, Any], pipeline: Pipeline) -> Figures:
+    """Count the sandbox's own state; its `slots` are departures inside the availability horizon, as often as they are read.
 
-    Every connection reads all products; of the bookings each reads its own.
+    Every connection reads all products, in the same languages; of the bookings each reads its own.
     """
-    products = state["products"]
+    products, slots, connections = state["products"], state["slots"], len(pipeline.connections)
     options = [o for p in products for o in p["options"]]
     units = [u for o in options for u in o["units"]]
-    window = bookings.window(today)
+    window = pipeline.horizons.bookings.window(date.fromisoformat(state["today"]))
     chosen = [b for b in state["bookings"] if window.start <= date.fromisoformat(b["local_date"]) <= window.end]
+    languages = len(pipeline.connections[0].languages)
     money: dict[str, Decimal] = {}
     for b in chosen:
         if b["retail"] is not None:
@@ -74,7 +67,7 @@ def of_state(
             "products": connections * len(products),
             "options": connections * len(options),
             "units": connections * len(units),
-            "product_content": connections * language_count * (len(products) + len(options)),
+            "product_content": connections * languages * (len(products) + len(options)),
             "availability": len(slots),
             "availability_prices": sum(len(s["prices"]) + (s["price"] is not None) for s in slots),
             "bookings": len(chosen),
