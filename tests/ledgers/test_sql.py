@@ -73,6 +73,12 @@ def test_values_of_any_type_in_one_column_are_read(sqlite, tmp_path):
     assert ledger.place(2) == "row 3 of the select"
 
 
+def test_a_column_that_is_all_null_is_read_as_such(sqlite):
+    ledger = read(sqlite("create table b (id, gross)", "insert into b values (7, null)"), "select * from b", ID, GROSS)
+
+    assert ledger.rows.to_pydict() == {"id": ["7"], "gross": [None]}
+
+
 def test_parameters_are_bound_and_clocks_in_the_query_are_none(sqlite):
     dsn = sqlite(
         "create table t (id, day)", "insert into t values (1, '2026-11-04'), (2, '2026-11-05'), (3, '2026-11-06')"

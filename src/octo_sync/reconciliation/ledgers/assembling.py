@@ -75,8 +75,8 @@ def assemble(
 
 
 def end_to_end(files: Sequence[Sequence[pa.ChunkedArray]], lengths: Sequence[int]) -> list[pa.ChunkedArray]:
-    """Parts of several files as parts of all: one for each type."""
-    types = list(dict.fromkeys(part.type for parts in files for part in parts))
+    """Parts of several files as parts of all: one for each type, and one without values where there is none."""
+    types = list(dict.fromkeys(part.type for parts in files for part in parts)) or [pa.null()]
     joined = []
     for kind in types:
         chunks: list[pa.Array] = []
@@ -109,7 +109,7 @@ def _parquet(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> 
         # Of the library's words only the first line, which is about the file.
         raise LedgerError(f"{label} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
     rows = max(0, table.num_rows - form.skip_footer)
-    notes = [keeping.footer(label, range(rows + 1, table.num_rows + 1))] if rows < table.num_rows else []
+    notes = keeping.footer(label, range(rows + 1, table.num_rows + 1))
     columns = [[table.column(names[at]).slice(0, rows)] for at in positions]
     return Found(columns, Stretch(f"{label}, row ", range(1, rows + 1)), tuple(notes))
 

@@ -1,6 +1,7 @@
 """Rows of Python values, as drivers and sheets hand them out, to parts (`values.py`)."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -10,8 +11,9 @@ from uuid import UUID
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.reconciliation.ledgers.amounts import AMOUNT
-from octo_sync.reconciliation.ledgers.assembling import end_to_end
-from octo_sync.reconciliation.ledgers.base import Wanted
+from octo_sync.reconciliation.ledgers.assembling import Found, end_to_end
+from octo_sync.reconciliation.ledgers.base import Stretch, Wanted
+from octo_sync.reconciliation.ledgers.keeping import is_blank
 
 ROWS = 10_000
 """How many rows are worth collecting before they become arrays."""
@@ -44,6 +46,31 @@ class Cells:
     def columns(self) -> list[list[pa.ChunkedArray]]:
         """All rows, as parts for each wanted column."""
         return [end_to_end(batches, self._lengths) for batches in self._parts]
+
+
+def collected(
+    rows: Iterable[tuple[int, Sequence[Any]]], positions: Sequence[int], wanted: Sequence[Wanted], place: str, unit: str
+) -> Found:
+    """The cells at `positions` of numbered rows of a file; `unit` is what the numbers count.
+
+    Rows that have nothing in any wanted column are none; a note says so where others follow.
+    """
+    numbers, cells, empty, holes = array("q"), Cells(wanted), 0, 0
+    waiting: list[list[Any]] = []
+    for number, row in rows:
+        values = [row[at] for at in positions]
+        if is_blank(values):
+            empty += 1
+            continue
+        holes, empty = holes + empty, 0
+        numbers.append(number)
+        waiting.append(values)
+        if len(waiting) == ROWS:
+            cells.add(waiting)
+            waiting = []
+    cells.add(waiting)
+    note = f"{place}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out."
+    return Found(cells.columns(), Stretch(f"{place}, {unit} ", numbers), (note,) if holes else ())
 
 
 def _parts(cells: list[Any], *, exact: bool) -> list[pa.Array]:

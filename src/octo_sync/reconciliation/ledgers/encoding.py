@@ -1,17 +1,16 @@
-"""Which encoding a text file has, and its bytes as UTF-8."""
+"""Which encoding a text file has, and its lines."""
 
 import codecs
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from octo_sync.errors import LedgerError
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _CHUNK = 1 << 22
+_ZERO = 'there are zero bytes, as in UTF-16 without a mark at its start; set encoding, for example to "utf-16-le"'
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
@@ -100,61 +99,13 @@ def bad_bytes(
 
 
 def lines(path: Path, encoding: str, *, errors: str = "strict") -> Iterator[str]:
-    """Lines with their ends, as `csv` wants them. A line of more than a million characters comes in pieces."""
-    with path.open("r", encoding=encoding, errors=errors, newline="") as file:
-        yield from iter(lambda: file.readline(1 << 20), "")
+    """Lines with their ends, as `csv` wants them. A line of more than a million characters comes in pieces.
 
-
-class Text(io.RawIOBase):
-    """A file of any encoding as bytes of UTF-8, with `ending` behind it, which starts a line of its own.
-
-    `lines` counts lines up to the last that is not empty, `ending` left out; `zero` says whether there are zero characters.
+    Raises:
+        BadBytes: There is a zero character.
     """
-
-    def __init__(self, file: BinaryIO, encoding: str, ending: str) -> None:
-        super().__init__()
-        self._file, self._decoder = file, codecs.getincrementaldecoder(encoding)()
-        self._ending: str | None = "\n" + ending + "\n"
-        self._buffer = bytearray()
-        self._ends, self._pending, self._return = 0, 0, False
-        self.zero = False
-
-    @property
-    def lines(self) -> int:
-        """How many there are, read so far."""
-        return self._ends + 1
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """`size` bytes, fewer only at the end: Arrow takes what one call answers for a block, and a header must not be cut."""
-        while self._ending is not None and (size < 0 or len(self._buffer) < size):
-            self._buffer += self._more()
-        taken = bytes(self._buffer if size < 0 else self._buffer[:size])
-        del self._buffer[: len(taken)]
-        return taken
-
-    def _more(self) -> bytes:
-        raw = self._file.read(_CHUNK)
-        text = self._decoder.decode(raw, final=not raw)
-        self._count(text)
-        if not raw:
-            text, self._ending = text + (self._ending or ""), None
-        return text.encode()
-
-    def _count(self, text: str) -> None:
-        content = text.rstrip("\r\n")
-        if self._return and text.startswith("\n"):
-            self._pending -= 1  # the second half of one end
-        if content:
-            self._ends += self._pending + _ends(content)
-            self._pending = 0
-        self._pending += _ends(text[len(content) :])
-        self._return = text.endswith("\r") if text else self._return
-        self.zero = self.zero or "\0" in text
-
-
-def _ends(text: str) -> int:
-    return text.count("\n") + (text.count("\r") - text.count("\r\n") if "\r" in text else 0)
+    with path.open("r", encoding=encoding, errors=errors, newline="") as file:
+        for number, line in enumerate(iter(lambda: file.readline(1 << 20), ""), 1):
+            if "\0" in line:
+                raise BadBytes(number, line.partition("\0")[0], _ZERO)
+            yield line

@@ -6,7 +6,8 @@ amount or a day, so that a totals row may hold whatever it likes.
 
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -77,9 +78,36 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
     )
 
 
-def footer(label: str, left: Sequence[int]) -> str:
+def without_footer(
+    rows: Iterable[tuple[int, Sequence[Any]]], most: int, footer: list[int], odd: Collection[int] = ()
+) -> Iterator[tuple[int, Sequence[Any]]]:
+    """All but the last `most` of the numbered rows that have something in any column, whose numbers are put into `footer`.
+
+    `odd` are rows that have something even if no cell of them shows it.
+    """
+    held = deque[tuple[int, Sequence[Any], bool]]()
+    full = 0
+    for number, cells in rows:
+        is_full = not most or number in odd or not is_blank(cells)
+        held.append((number, cells, is_full))
+        full += is_full
+        while full > most:
+            number_before, cells_before, was_full = held.popleft()
+            full -= was_full
+            yield number_before, cells_before
+    footer += [number for number, _, is_full in held if is_full]
+
+
+def is_blank(row: Sequence[Any]) -> bool:
+    """Whether there is nothing in any cell."""
+    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
+
+
+def footer(label: str, left: Sequence[int]) -> list[str]:
     """What is said of the rows that `skip_footer` leaves out, by their numbers."""
-    return f"{label}: the last {_rows(len(left))}, from {left[0]:,} on, {_were(len(left))} left out (skip_footer)."
+    if not left:
+        return []
+    return [f"{label}: the last {_rows(len(left))}, from {left[0]:,} on, {_were(len(left))} left out (skip_footer)."]
 
 
 def _rows(count: int) -> str:

@@ -6,20 +6,18 @@ value. Amounts would vanish without a word, so the sheet's XML is searched for b
 
 import re
 import zipfile
-from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base, keeping
 from octo_sync.reconciliation.ledgers.assembling import Found, from_files
-from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
-from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
+from octo_sync.reconciliation.ledgers.base import Format, Ledger, Wanted
+from octo_sync.reconciliation.ledgers.cells import collected
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
@@ -79,55 +77,17 @@ def _sheet(
             "or sheet to another one."
         )
     positions = base.find(headers, wanted, f"{place}, row {form.header_row}")
-    numbers, cells, waiting, empty, holes = array("q"), Cells(wanted), list[list[Any]](), 0, 0
     odds, footer = list(_odd_cells(archive, _part(archive, name))), list[int]()
-    odd_rows = {odd.row for odd in odds}
-    seen = (
-        (number, row, number in odd_rows or any(_value(cell) is not None for cell in row))
-        for number, row in enumerate(rows, form.header_row + 1)
-    )
-    for number, row in _without_footer(seen, form.skip_footer, footer):
-        values = [_value(row[at]) for at in positions]
-        if values.count(None) == len(values):
-            empty += 1
-            continue
-        holes, empty = holes + empty, 0
-        numbers.append(number)
-        waiting.append(values)
-        if len(waiting) == ROWS:
-            cells.add(waiting)
-            waiting = []
-    cells.add(waiting)
+    numbered = enumerate(rows, form.header_row + 1)
+    kept = keeping.without_footer(numbered, form.skip_footer, footer, {odd.row for odd in odds})
+    found = collected(kept, positions, wanted, place, "row")
     for odd in odds:
         if odd.row == 0:
             raise LedgerError(f"{place}: in a cell somewhere {odd.sentence}")
         if odd.row > form.header_row and odd.column in positions and odd.row not in footer:
             column = wanted[positions.index(odd.column)].name
             raise LedgerError(f'{place}, row {odd.row}, column "{column}": {odd.sentence}')
-    notes = [keeping.footer(place, footer)] if footer else []
-    if holes:
-        notes.append(f"{place}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out.")
-    return Found(cells.columns(), Stretch(f"{place}, row ", numbers), tuple(notes))
-
-
-def _without_footer(
-    rows: Iterable[tuple[int, list[Any], bool]], most: int, footer: list[int]
-) -> Iterator[tuple[int, list[Any]]]:
-    """All but the last `most` that have something in any column, whose numbers are put into `footer`."""
-    held = deque[tuple[int, list[Any], bool]]()
-    full = 0
-    for one in rows:
-        held.append(one)
-        full += one[2]
-        while full > most:
-            number, cells, is_full = held.popleft()
-            full -= is_full
-            yield number, cells
-    footer += [number for number, _, is_full in held if is_full]
-
-
-def _value(cell: Any) -> Any:  # noqa: ANN401 - whatever a sheet holds
-    return None if isinstance(cell, str) and not cell.strip() else cell
+    return replace(found, notes=(*keeping.footer(place, footer), *found.notes))
 
 
 @dataclass(frozen=True, slots=True)
