@@ -1,13 +1,14 @@
 """One pure function per OCTO endpoint: arguments in, a `Call` out. Nothing here touches the network.
 
 Paths, bodies and answers: the brief for subscriptions and `GET /products`, the public OCTO specification for the rest.
-A parameter that is left `UNSET` is not sent; `None` is sent as `null`. Longer than most modules, because it is a list.
+A parameter that is not given is not sent; `None` is sent as `null`. Longer than most modules, because it is a list.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Generic, TypeVar, get_origin
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, get_origin
 from urllib.parse import quote
 
 import msgspec
@@ -51,20 +52,48 @@ class Call(Generic[T]):
         return None if self.json is None else msgspec.json.encode(self.json)
 
 
+class Party(TypedDict, total=False):
+    """For whom is asked: status and vacancies become relative to the party (Q21); a copy of the calendar has none."""
+
+    units: Sequence[Json]
+    currency: str
+    offer_code: str
+
+
+class Remarks(TypedDict, total=False):
+    """What is said of a booking."""
+
+    contact: Json
+    currency: str
+    email_receipt: bool
+    expiration_minutes: int
+    notes: str | None
+    reseller_reference: str | None
+
+
+class Changes(Remarks, total=False):
+    """The same, and what was booked."""
+
+    availability_id: str
+    option_id: str
+    product_id: str
+    unit_items: Sequence[Json]
+
+
 def supplier(*, language: str | None = None) -> Call[records.Supplier]:
     """`GET /supplier`."""
-    return _get("supplier", "/supplier", records.Supplier, language=language)
+    return _ask("supplier", "/supplier", records.Supplier, language=language)
 
 
 def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call[list[records.Product]]:
     """`GET /products`; `params` are a service's own filters, such as Ventrata's `categoryId`."""
-    return _get("products", "/products", list[records.Product], params=tuple((params or {}).items()), language=language)
+    return _ask("products", "/products", list[records.Product], params=tuple((params or {}).items()), language=language)
 
 
 def product(product_id: str, *, language: str | None = None) -> Call[records.Product]:
     """`GET /products/{id}`."""
     missing = {"INVALID_PRODUCT_ID": ("productId", (product_id,))}
-    return _get("product", f"/products/{_segment(product_id)}", records.Product, missing=missing, language=language)
+    return _ask("product", f"/products/{_segment(product_id)}", records.Product, missing=missing, language=language)
 
 
 def availability(
@@ -75,43 +104,25 @@ def availability(
     *,
     local_date: date | None = None,
     availability_ids: Sequence[str] | None = None,
-    units: Sequence[Json] | UnsetType = UNSET,
-    currency: str | UnsetType = UNSET,
-    offer_code: str | UnsetType = UNSET,
     more: Json | None = None,
     language: str | None = None,
+    **party: Unpack[Party],
 ) -> Call[list[records.Availability]]:
-    """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids.
-
-    Status and vacancies become relative to the party when `units` is given (Q21); a copy of the calendar gives none.
-    """
+    """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids."""
     if ((start is not None) + (local_date is not None) + (availability_ids is not None)) != 1 or (
         (start is None) != (end is None)
     ):
         raise ValueError("availability needs exactly one of: start and end, local_date, availability_ids")
-    missing = _no_option(product_id, option_id)
+    asked: dict[str, object] = {"product_id": product_id, "option_id": option_id, **_days(start, end, local_date)}
     if availability_ids is not None:
-        missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", tuple(availability_ids))
-    return Call(
-        operation="availability",
-        answers=list[records.Availability],
+        asked["availability_ids"] = availability_ids
+    return _ask(
+        "availability",
+        "/availability",
+        list[records.Availability],
         method="POST",
-        path="/availability",
-        json=_body(
-            more,
-            productId=product_id,
-            optionId=option_id,
-            localDateStart=UNSET if start is None else start.isoformat(),
-            localDateEnd=UNSET if end is None else end.isoformat(),
-            localDate=UNSET if local_date is None else local_date.isoformat(),
-            availabilityIds=UNSET if availability_ids is None else list(availability_ids),
-            units=units,
-            currency=currency,
-            offerCode=offer_code,
-        ),
-        safe_to_retry=True,
-        missing=missing,
-        opens_with=b"[",
+        json=_body(more, **asked, **party),
+        missing=_no_option(product_id, option_id, availability_ids),
         language=language,
     )
 
@@ -122,29 +133,18 @@ def calendar(
     start: date,
     end: date,
     *,
-    units: Sequence[Json] | UnsetType = UNSET,
-    currency: str | UnsetType = UNSET,
     more: Json | None = None,
     language: str | None = None,
+    **party: Unpack[Party],
 ) -> Call[list[records.AvailabilityCalendar]]:
     """`POST /availability/calendar`: one object per day. Not every service has it (Q22)."""
-    return Call(
-        operation="calendar",
-        answers=list[records.AvailabilityCalendar],
+    return _ask(
+        "calendar",
+        "/availability/calendar",
+        list[records.AvailabilityCalendar],
         method="POST",
-        path="/availability/calendar",
-        json=_body(
-            more,
-            productId=product_id,
-            optionId=option_id,
-            localDateStart=start.isoformat(),
-            localDateEnd=end.isoformat(),
-            units=units,
-            currency=currency,
-        ),
-        safe_to_retry=True,
+        json=_body(more, product_id=product_id, option_id=option_id, **_days(start, end), **party),
         missing=_no_option(product_id, option_id),
-        opens_with=b"[",
         language=language,
     )
 
@@ -156,42 +156,24 @@ def reserve(
     *,
     unit_items: Sequence[Json],
     uuid: str | UnsetType = UNSET,
-    expiration_minutes: int | UnsetType = UNSET,
-    notes: str | UnsetType | None = UNSET,
-    reseller_reference: str | UnsetType | None = UNSET,
-    contact: Json | UnsetType = UNSET,
-    currency: str | UnsetType = UNSET,
     more: Json | None = None,
     idempotent: bool = False,
+    **said: Unpack[Remarks],
 ) -> Call[records.Booking]:
     """`POST /bookings`: a reservation, on hold until it is confirmed or expires.
 
     Repeating it with the same `uuid` gives the same booking at some services only, so it is not retried unless the
     caller says `idempotent`.
     """
-    missing = _no_option(product_id, option_id)
-    if isinstance(availability_id, str):
-        missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", (availability_id,))
+    ids = {"product_id": product_id, "option_id": option_id, "availability_id": availability_id}
     return Call(
         operation="reserve",
         answers=records.Booking,
         method="POST",
         path="/bookings",
-        json=_body(
-            more,
-            uuid=uuid,
-            productId=product_id,
-            optionId=option_id,
-            availabilityId=availability_id,
-            expirationMinutes=expiration_minutes,
-            notes=notes,
-            unitItems=list(unit_items),
-            resellerReference=reseller_reference,
-            contact=contact,
-            currency=currency,
-        ),
+        json=_body(more, uuid=uuid, **ids, unit_items=unit_items, **said),
         safe_to_retry=idempotent and isinstance(uuid, str),
-        missing=missing,
+        missing=_no_option(product_id, option_id, [availability_id] if isinstance(availability_id, str) else None),
     )
 
 
@@ -217,70 +199,28 @@ def bookings(
     given = {
         "resellerReference": reseller_reference,
         "supplierReference": supplier_reference,
-        "localDate": local_date.isoformat() if local_date else None,
-        "localDateStart": start.isoformat() if start else None,
-        "localDateEnd": end.isoformat() if end else None,
+        **_days(start, end, local_date),
         "productId": product_id,
         "optionId": option_id,
         **(params or {}),
     }
     asked = tuple((name, value) for name, value in given.items() if value is not None)
-    return _get("bookings", "/bookings", list[records.Booking], params=asked)
+    return _ask("bookings", "/bookings", list[records.Booking], params=asked)
 
 
 def booking(uuid: str) -> Call[records.Booking]:
     """`GET /bookings/{uuid}`."""
-    return _get("booking", f"/bookings/{_segment(uuid)}", records.Booking, missing=_no_booking(uuid))
+    return _ask("booking", f"/bookings/{_segment(uuid)}", records.Booking, missing=_no_booking(uuid))
 
 
-def confirm(
-    uuid: str,
-    *,
-    contact: Json | None = None,
-    reseller_reference: str | UnsetType | None = UNSET,
-    email_receipt: bool | UnsetType = UNSET,
-    unit_items: Sequence[Json] | UnsetType = UNSET,
-    more: Json | None = None,
-) -> Call[records.Booking]:
+def confirm(uuid: str, *, more: Json | None = None, **said: Unpack[Changes]) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all of them."""
-    body = _body(
-        more,
-        contact=contact or {},
-        resellerReference=reseller_reference,
-        emailReceipt=email_receipt,
-        unitItems=unit_items,
-    )
-    return _change("confirm", "POST", uuid, "/confirm", body)
+    return _change("confirm", "POST", uuid, "/confirm", {"contact": {}} | _body(more, **said))
 
 
-def update(
-    uuid: str,
-    *,
-    product_id: str | UnsetType = UNSET,
-    option_id: str | UnsetType = UNSET,
-    availability_id: str | UnsetType = UNSET,
-    reseller_reference: str | UnsetType | None = UNSET,
-    expiration_minutes: int | UnsetType = UNSET,
-    notes: str | UnsetType | None = UNSET,
-    email_receipt: bool | UnsetType = UNSET,
-    unit_items: Sequence[Json] | UnsetType = UNSET,
-    contact: Json | UnsetType = UNSET,
-    more: Json | None = None,
-) -> Call[records.Booking]:
+def update(uuid: str, *, more: Json | None = None, **said: Unpack[Changes]) -> Call[records.Booking]:
     """`PATCH /bookings/{uuid}`. Unit items left out of a sent list are removed from the booking."""
-    body = _body(
-        more,
-        productId=product_id,
-        optionId=option_id,
-        availabilityId=availability_id,
-        resellerReference=reseller_reference,
-        expirationMinutes=expiration_minutes,
-        notes=notes,
-        emailReceipt=email_receipt,
-        unitItems=unit_items,
-        contact=contact,
-    )
-    return _change("update", "PATCH", uuid, "", body)
+    return _change("update", "PATCH", uuid, "", _body(more, **said))
 
 
 def cancel(
@@ -297,12 +237,12 @@ def cancel(
 
 def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/extend`: keeps a reservation on hold for longer."""
-    return _change("extend", "POST", uuid, "/extend", _body(None, expirationMinutes=expiration_minutes))
+    return _change("extend", "POST", uuid, "/extend", _body(None, expiration_minutes=expiration_minutes))
 
 
 def capabilities() -> Call[list[records.Capability]]:
     """`GET /capabilities`: what the service offers. Not every service has it (Q23)."""
-    return _get("capabilities", "/capabilities", list[records.Capability])
+    return _ask("capabilities", "/capabilities", list[records.Capability])
 
 
 def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call[Any]:
@@ -336,11 +276,17 @@ def delete_subscription(subscription_id: str) -> Call[Any]:
     return _subscriptions("delete_subscription", "DELETE", subscription_id, opens_with=b"")
 
 
-def _get(operation: str, path: str, answers: Any, **more: Any) -> Call[Any]:  # noqa: ANN401 - types, and fields of a call
+def _ask(operation: str, path: str, answers: Any, *, method: str = "GET", **more: Any) -> Call[Any]:  # noqa: ANN401 - types, and fields of a call
     """A question, which may be asked as often as one likes."""
     opens_with = b"[" if get_origin(answers) is list else b"{"
     return Call(
-        operation=operation, method="GET", path=path, answers=answers, safe_to_retry=True, opens_with=opens_with, **more
+        operation=operation,
+        method=method,
+        path=path,
+        answers=answers,
+        safe_to_retry=True,
+        opens_with=opens_with,
+        **more,
     )
 
 
@@ -356,21 +302,31 @@ def _subscriptions(operation: str, method: str, one: str | None = None, **more: 
 
 
 def _subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None) -> Json:
-    return _body(
-        None, url=url, notificationTypes=list(notification_types), headers=UNSET if headers is None else dict(headers)
-    )
+    kept = UNSET if headers is None else dict(headers)
+    return _body(None, url=url, notification_types=list(notification_types), headers=kept)
 
 
-def _no_option(product_id: str, option_id: str) -> Missing:
-    return {"INVALID_PRODUCT_ID": ("productId", (product_id,)), "INVALID_OPTION_ID": ("optionId", (option_id,))}
+def _no_option(product_id: str, option_id: str, availability_ids: Sequence[str] | None = None) -> Missing:
+    missing: Missing = {"INVALID_PRODUCT_ID": ("productId", (product_id,))}
+    missing["INVALID_OPTION_ID"] = ("optionId", (option_id,))
+    if availability_ids is not None:
+        missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", tuple(availability_ids))
+    return missing
 
 
 def _no_booking(uuid: str) -> Missing:
     return {"INVALID_BOOKING_UUID": ("uuid", (uuid,))}
 
 
-def _body(more: Json | None, **fields: object) -> Json:
-    return {name: value for name, value in fields.items() if value is not UNSET} | dict(more or {})
+def _body(more: Json | None, **fields: object) -> dict[str, object]:
+    """Fields by OCTO's names."""
+    named = {re.sub("_(.)", lambda part: part[1].upper(), name): value for name, value in fields.items()}
+    return {name: value for name, value in named.items() if value is not UNSET} | dict(more or {})
+
+
+def _days(start: date | None, end: date | None, local_date: date | None = None) -> dict[str, str]:
+    given = {"localDate": local_date, "localDateStart": start, "localDateEnd": end}
+    return {name: day.isoformat() for name, day in given.items() if day is not None}
 
 
 def _segment(text: str) -> str:
