@@ -11,49 +11,17 @@ from octo_sync.pipeline import values
 from octo_sync.pipeline.values import variable_name
 from octo_sync.pipeline.vocabulary import FORBID, Count, Hosts, Says, Seconds, Text, Type, Zone, number
 
-CAPABILITIES = frozenset(
-    {
-        "adjustments",
-        "cart",
-        "checkin",
-        "content",
-        "extras",
-        "gifts",
-        "identities",
-        "mappings",
-        "memberships",
-        "notifications",
-        "offers",
-        "packages",
-        "pickups",
-        "pricing",
-        "questions",
-        "redemption",
-        "resources",
-        "webhooks",
-    }
-)
+CAPABILITIES = frozenset({
+    "adjustments", "cart", "checkin", "content", "extras", "gifts", "identities", "mappings", "memberships",
+    "notifications", "offers", "packages", "pickups", "pricing", "questions", "redemption", "resources",
+    "webhooks",
+})  # fmt: skip
 # The operations of `octo/`; a test compares the two.
 Operation = Literal[
-    "availability",
-    "booking",
-    "bookings",
-    "calendar",
-    "cancel",
-    "capabilities",
-    "confirm",
-    "create_subscription",
-    "delete_subscription",
-    "extend",
-    "get_subscription",
-    "list_subscriptions",
-    "product",
-    "products",
-    "reserve",
-    "supplier",
-    "update",
-    "update_subscription",
-]
+    "availability", "booking", "bookings", "calendar", "cancel", "capabilities", "confirm",
+    "create_subscription", "delete_subscription", "extend", "get_subscription", "list_subscriptions",
+    "product", "products", "reserve", "supplier", "update", "update_subscription",
+]  # fmt: skip
 OPERATIONS: tuple[str, ...] = typing.get_args(Operation)
 
 _LIMITS = Limits()

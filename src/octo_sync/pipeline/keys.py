@@ -8,7 +8,7 @@ A key is one annotated line in `settings.py`, `connection.py` or `reconciling.py
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from octo_sync.model import Horizon
@@ -61,25 +61,25 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
         here = (*path, each.name)
         if typing.get_origin(base) is Literal:
             kind = " or ".join(show(item) for item in typing.get_args(base))
-        default = says.default or "required"
-        if is_dataclass(base) and base is not Horizon and kind:
-            default = default if each.default is MISSING and each.default_factory is MISSING else "none"
-        elif says.default is None and each.default is not MISSING:
-            default = show(each.default) if each.default != "" else "none"
-        elif says.default is None and each.default_factory is not MISSING:
-            default = show(each.default_factory())
+        is_required = each.default is MISSING and each.default_factory is MISSING
         if is_dataclass(base) and base is not Horizon and not kind:
-            yield Key(here, True, base, "table", default if default == "required" else "", says.text)  # noqa: FBT003
+            yield Key(here, True, base, "table", "required" if is_required else "", says.text)  # noqa: FBT003
             yield from _keys(typing.cast("type[Any]", base), here)
             continue
         if typing.get_origin(base) is dict and path == ():
-            wanted = "required" if default == "required" else ""
-            yield Key(here, True, base, "tables", wanted, says.text)  # noqa: FBT003 - a dataclass field
+            yield Key(here, True, base, "tables", "required" if is_required else "", says.text)  # noqa: FBT003
             inner = typing.get_args(base)[1]
             yield Key((*here, "*"), True, inner, "table", "", (inner.__doc__ or "").partition("\n")[0])  # noqa: FBT003
             yield from _keys(inner, (*here, "*"))
             continue
+        default = says.default or ("required" if is_required else _default(each))
         yield Key(here, False, base, kind, default, says.text)  # noqa: FBT003
+
+
+def _default(each: "Field[Any]") -> str:
+    value = each.default if each.default_factory is MISSING else each.default_factory()
+    is_nothing = value == "" or (is_dataclass(value) and not isinstance(value, Horizon))
+    return "none" if is_nothing else show(value)
 
 
 KEYS: Mapping[tuple[str, ...], Key] = types.MappingProxyType({key.path: key for key in _keys(PipelineFile)})
@@ -115,41 +115,42 @@ def known_below(path: tuple[str, ...]) -> list[str]:
     return sorted(within or (key[-1] for key in KEYS if key[:-1] == above))
 
 
-_CONNECTION, _RECONCILE = ("connections", "*"), ("reconcile", "*")
 _FITS_ALL = "is no longer a key, because the built-in value fits every service; delete the line"
+_GONE = (
+    (
+        "connections.*.limits",
+        "connect_timeout backoff_cap max_inflation retry_after_cap max_body max_4xx_per_minute",
+        _FITS_ALL,
+    ),
+    ("connections.*", "allow_http", "is no longer a key; name the host in allow_hosts"),
+    ("connections.*", "trailing_slash", "is no longer a key; paths are asked for as OCTO writes them"),
+    ("connections.*.token", "template", "is no longer a key; let the variable or the file hold all that is sent"),
+    ("dashboard.token", "template", "is no longer a key; let the variable or the file hold all that is asked for"),
+    ("dashboard", "enabled", "is no longer a key; `serve --only receiver --only worker` shows no dashboard"),
+    ("sync", "batch_bodies batch_bytes resume_within", _FITS_ALL),
+    ("sync", "verify_budget", "is no longer a key; verify_bookings_within = 0 looks at none again"),
+    ("webhooks", "check_every silence_after rest max_connections", _FITS_ALL),
+    ("webhooks", "body_limit header_limit header_timeout request_timeout", _FITS_ALL),
+    ("notify", "check_every", _FITS_ALL),
+    ("notify", "on_stale on_quarantine on_subscription_lost", "is notify.to now, for every kind of notice"),
+    ("", "care serve", _FITS_ALL),
+    ("serve", "publish_every", "is publish.every now"),
+    ("schedule", "products", "is no longer a key; schedule.full fetches products too"),
+    ("schedule", "publish", "is no longer a key; publish.every decides, and `octo-sync publish` makes a copy at once"),
+    ("reconcile.*.there", "csv xlsx parquet", "is there.file now"),
+    (
+        "reconcile.*.there",
+        "delimiter encoding decimal dates time_zone sheet header_row",
+        "is there.format.{name} now",
+    ),
+    ("reconcile.*", "strip", "is there.format.strip now"),
+    ("reconcile.*", "relative", "is tolerance.relative now"),
+    ("reconcile.*", "html xlsx csv", 'is write now: write = ["file.{name}"]'),
+)
 REMOVED: Mapping[tuple[str, ...], str] = {
-    **{(*_CONNECTION, "limits", name): _FITS_ALL for name in ("connect_timeout", "backoff_cap", "max_inflation")},
-    **{(*_CONNECTION, "limits", name): _FITS_ALL for name in ("retry_after_cap", "max_body", "max_4xx_per_minute")},
-    **{("sync", name): _FITS_ALL for name in ("batch_bodies", "batch_bytes", "resume_within")},
-    **{("webhooks", name): _FITS_ALL for name in ("check_every", "silence_after", "rest", "max_connections")},
-    **{
-        ("webhooks", f"{name}"): _FITS_ALL
-        for name in ("body_limit", "header_limit", "header_timeout", "request_timeout")
-    },
-    ("sync", "verify_budget"): "is no longer a key; verify_bookings_within = 0 looks at none again",
-    ("notify", "check_every"): _FITS_ALL,
-    **{
-        ("notify", name): "is notify.to now, for every kind of notice"
-        for name in ("on_stale", "on_quarantine", "on_subscription_lost")
-    },
-    ("care",): _FITS_ALL,
-    ("serve", "publish_every"): "is publish.every now",
-    ("serve",): _FITS_ALL,
-    (*_CONNECTION, "allow_http"): "is no longer a key; name the host in allow_hosts",
-    (*_CONNECTION, "trailing_slash"): "is no longer a key; paths are asked for as OCTO writes them",
-    (*_CONNECTION, "token", "template"): "is no longer a key; let the variable or the file hold all that is sent",
-    ("dashboard", "enabled"): "is no longer a key; `serve --only receiver --only worker` shows no dashboard",
-    ("schedule", "products"): "is no longer a key; schedule.full fetches products too",
-    ("schedule", "publish"): "is no longer a key; publish.every decides, and `octo-sync publish` makes a copy at once",
-    ("dashboard", "token", "template"): "is no longer a key; let the variable or the file hold all that is asked for",
-    **{(*_RECONCILE, "there", name): "is there.file now" for name in ("csv", "xlsx", "parquet")},
-    **{
-        (*_RECONCILE, "there", name): f"is there.format.{name} now"
-        for name in ("delimiter", "encoding", "decimal", "dates", "time_zone", "sheet", "header_row")
-    },
-    (*_RECONCILE, "strip"): "is there.format.strip now",
-    (*_RECONCILE, "relative"): "is tolerance.relative now",
-    **{(*_RECONCILE, name): f'is write now: write = ["file.{name}"]' for name in ("html", "xlsx", "csv")},
+    (*filter(None, table.split(".")), name): said.format(name=name)
+    for table, names, said in _GONE
+    for name in names.split()
 }
 """Keys that were, and what replaces them."""
 

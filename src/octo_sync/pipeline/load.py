@@ -162,8 +162,15 @@ def load(path: Path, *, directory: Path, environ: Mapping[str, str], overrides: 
         document = tomllib.loads(body.decode("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no pipeline file {path}; octo-sync init writes one.") from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: {error}",)) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: not UTF-8 (at line {line})",)) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except ValueError:  # a path that no system takes
+        raise ConfigError(f"{path} cannot be read.") from None
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply to be a pipeline file.") from None
     dotenvs: dict[str, str] = {}
@@ -249,19 +256,6 @@ def _files_alone(document: Mapping[str, object]) -> PipelineFile | None:
 @cache
 def _adapter() -> TypeAdapter[PipelineFile]:
     return TypeAdapter(PipelineFile)
-
-
-def _unreadable(path: Path, error: Exception) -> ConfigError:
-    match error:
-        case tomllib.TOMLDecodeError():
-            return ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: {error}",))
-        case UnicodeDecodeError():
-            line = error.object[: error.start].count(b"\n") + 1
-            return ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: not UTF-8 (at line {line})",))
-        case OSError():
-            return ConfigError(f"{path} cannot be read: {error.strerror or type(error).__name__}.")
-        case _:
-            return ConfigError(f"{path} cannot be read.")
 
 
 def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:

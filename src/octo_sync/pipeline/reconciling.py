@@ -14,19 +14,9 @@ from octo_sync.pipeline import values
 from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Sql, Switch, Text, Type, Zone
 
 MEASURES = (
-    "mismatched",
-    "missing_here",
-    "missing_there",
-    "duplicate_here",
-    "duplicate_there",
-    "ambiguous",
-    "too_fresh",
-    "out_of_window",
-    "accepted",
-    "matched_within_tolerance",
-    "differences",
-    "new",
-)
+    "mismatched", "missing_here", "missing_there", "duplicate_here", "duplicate_there", "ambiguous",
+    "too_fresh", "out_of_window", "accepted", "matched_within_tolerance", "differences", "new",
+)  # fmt: skip
 """What `fail_on` may count, beside `abs_amount_` and a currency."""
 
 _WINDOW = Horizon(-35, 0)

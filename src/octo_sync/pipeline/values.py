@@ -8,7 +8,7 @@ import ipaddress
 import re
 import socket
 import zoneinfo
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
@@ -21,33 +21,15 @@ _LARGEST_PORT = 65535
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|d)?", re.ASCII)
 _HORIZON = re.compile(r"([+-]?\d{1,6})d\.\.([+-]?\d{1,6})d", re.ASCII)
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|[_-](?=[a-z0-9])){0,62}", re.ASCII)
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}", re.ASCII)
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*\.?", re.ASCII)
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?L-]{1,64}", re.ASCII)
 
 # Sent by the connector itself; a second one would contradict it, or carry a secret in the open.
-_OWN_HEADERS = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "cookie",
-        "host",
-        "octo-capabilities",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "user-agent",
-    }
-)
+_OWN_HEADERS = frozenset({
+    "accept", "accept-encoding", "accept-language", "authorization", "connection", "content-length",
+    "content-type", "cookie", "host", "octo-capabilities", "proxy-authorization", "te", "trailer",
+    "transfer-encoding", "upgrade", "user-agent",
+})  # fmt: skip
 
 
 def suggest(text: str, known: Collection[str]) -> str:
@@ -111,18 +93,27 @@ def sql(value: object) -> str:
     return value
 
 
-def name(value: object) -> str:
-    """A name that fits into a key, a file name and an environment variable alike."""
-    if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise ValueError('expected a name of a-z, 0-9 and single "-" or "_", at most 63 characters')
-    return value
+def _shaped(pattern: str, wanted: str) -> Callable[[object], str]:
+    """A reader of texts of one shape."""
+    shape = re.compile(pattern, re.ASCII)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not shape.fullmatch(value):
+            raise ValueError(wanted)
+        return value
+
+    return read
 
 
-def language(value: object) -> str:
-    """A BCP 47 tag such as `en` or `pt-BR`."""
-    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
-        raise ValueError('expected a language tag such as "en" or "pt-BR"')
-    return value
+name = _shaped(
+    r"[a-z0-9](?:[a-z0-9]|[_-](?=[a-z0-9])){0,62}",
+    'expected a name of a-z, 0-9 and single "-" or "_", at most 63 characters',
+)
+"""A name that fits into a key, a file name and an environment variable alike."""
+
+
+language = _shaped(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}", 'expected a language tag such as "en" or "pt-BR"')
+"""A BCP 47 tag such as `en` or `pt-BR`."""
 
 
 def time_zone(value: object) -> str:
@@ -134,11 +125,10 @@ def time_zone(value: object) -> str:
     return text
 
 
-def variable_name(value: object) -> str:
-    """The name of an environment variable; capitals, so that a token in the wrong place is not taken for a name."""
-    if not isinstance(value, str) or not value.isascii() or not value.isidentifier() or value != value.upper():
-        raise ValueError('expected the NAME of an environment variable, in capitals, such as "ACME_TOKEN"')
-    return value
+variable_name = _shaped(
+    "[A-Z_][A-Z0-9_]*", 'expected the NAME of an environment variable, in capitals, such as "ACME_TOKEN"'
+)
+"""The name of an environment variable; capitals, so that a token in the wrong place is not taken for a name."""
 
 
 def cron(value: object) -> str:
@@ -149,28 +139,20 @@ def cron(value: object) -> str:
     return " ".join(fields)
 
 
+_header = _shaped("[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", "expected the name of an HTTP header")
+
+
 def header_name(value: object) -> str:
     """The name of an extra request header, none of those the connector sends itself."""
-    if not isinstance(value, str) or not _HEADER.fullmatch(value):
-        raise ValueError("expected the name of an HTTP header")
-    if value.lower() in _OWN_HEADERS:
+    if (text := _header(value)).lower() in _OWN_HEADERS:
         raise ValueError(
             "expected a header that octo-sync does not send itself (token, languages and capabilities have keys)"
         )
-    return value
+    return text
 
 
-def header_text(value: object) -> str:
-    """A header's value: visible ASCII and inner spaces, so that nothing can be smuggled into the request."""
-    if (
-        not isinstance(value, str)
-        or not value
-        or value != value.strip()
-        or not value.isascii()
-        or not value.isprintable()
-    ):
-        raise ValueError("expected printable ASCII characters without a space at either end")
-    return value
+header_text = _shaped("[!-~](?:[ -~]*[!-~])?", "expected printable ASCII characters without a space at either end")
+"""A header's value: visible ASCII and inner spaces, so that nothing can be smuggled into the request."""
 
 
 def receiver_url(value: object) -> str:
