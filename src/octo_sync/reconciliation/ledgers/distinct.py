@@ -1,8 +1,9 @@
 """Each distinct value is read once; what cannot be read is told with the row it stands in."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -18,53 +19,37 @@ class Unreadable(Exception):  # noqa: N818 - inside of this package alone, where
     sentence: str
 
 
-def once(column: pa.ChunkedArray, read: Callable[[pa.Array], pa.Array]) -> pa.ChunkedArray:
+def once(column: pa.ChunkedArray, read: Callable[[list[Any]], list[Any]], kind: pa.DataType) -> pa.ChunkedArray:
     """What `read` makes of `column`, asked for its distinct values alone; null where null.
 
-    `read` raises `Unreadable` with positions of its argument, which are in the order of their first rows; it leaves here with
-    rows of the column.
+    Binary numbers come as the shortest text that is the same number. `read` raises `Unreadable` with positions of its argument,
+    which are in the order of their first rows; it leaves here with rows of the column.
     """
     encoded = column.combine_chunks().dictionary_encode()
+    distinct = encoded.dictionary.cast(pa.string()) if pa.types.is_floating(column.type) else encoded.dictionary
     try:
-        return pa.chunked_array([pc.take(read(encoded.dictionary), encoded.indices)])
+        made = pa.array(read(distinct.to_pylist())).cast(kind)
     except Unreadable as error:
         rows = tuple(pc.index(encoded.indices, pa.scalar(at, pa.int32())).as_py() for at in error.rows)
         raise Unreadable(rows, error.sentence) from None
+    return pa.chunked_array([pc.take(made, encoded.indices)])
 
 
-def blank(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether there is nothing in a text; a comparison with "" costs ten times as much."""
-    return pc.equal(pc.binary_length(texts), 0)
+def each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
+    """What `read` makes of each value; where it raises `ValueError`, its sentence shows the value in the place of `{}`."""
+    made = []
+    for at, value in enumerate(values):
+        try:
+            made.append(read(value))
+        except ValueError as error:
+            raise Unreadable((at,), str(error).replace("{}", shown(str(value)), 1)) from None
+    return made
 
 
 def first(mask: pa.Array | pa.ChunkedArray) -> int | None:
     """The position of the first true, or None."""
     at = pc.index(mask, pa.scalar(value=True)).as_py()
     return None if at < 0 else int(at)
-
-
-def refuse(bad: pa.Array | pa.ChunkedArray, values: pa.Array, sentence: str) -> None:
-    """Raise `Unreadable` for the first of `values` that is `bad`, if any is; it stands in the sentence where `{}` is."""
-    at = first(bad)
-    if at is not None:
-        raise Unreadable((at,), sentence.format(shown(str(values[at].as_py()))))
-
-
-def converted(values: pa.Array, kind: pa.DataType, sentence: str, *, written: pa.Array | None = None) -> pa.Array:
-    """`values` cast to a type; `Unreadable` for the first that it cannot hold, shown as it was `written`."""
-    try:
-        return pc.cast(values, kind)
-    except pa.ArrowInvalid:
-        low, high = 0, len(values)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            pc.cast(values.slice(low, middle - low), kind)
-            low = middle
-        except pa.ArrowInvalid:
-            high = middle
-    said = (values if written is None else written)[low].as_py()
-    raise Unreadable((low,), sentence.format(shown(str(said))))
 
 
 def shown(value: str) -> str:

@@ -85,10 +85,12 @@ def without_footer(
 
     `odd` are rows that have something even if no cell of them shows it.
     """
+    if not most:
+        yield from rows
     held = deque[tuple[int, Sequence[Any], bool]]()
     full = 0
     for number, cells in rows:
-        is_full = not most or number in odd or not is_blank(cells)
+        is_full = number in odd or not is_blank(cells)
         held.append((number, cells, is_full))
         full += is_full
         while full > most:
