@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 from sqlalchemy import URL, Engine, create_engine, make_url, text
@@ -14,7 +15,8 @@ from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base
 from octo_sync.reconciliation.ledgers.assembling import Found, assemble
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
-from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
+from octo_sync.reconciliation.ledgers.cells import ROWS, extend
+from octo_sync.reconciliation.ledgers.values import trimmed
 
 _READ_ONLY = "-c default_transaction_read_only=on -c TimeZone=UTC"
 
@@ -39,7 +41,7 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
         ) from None
     place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}"
     origin = f"select at {url.get_backend_name()}://{place}"
-    cells, count = Cells(wanted), 0
+    columns: list[list[Any]] = [[] for _ in wanted]
     with _translated(url, origin), _engine(url).connect() as connection:
         streaming = connection.execution_options(stream_results=True, max_row_buffer=ROWS)
         with streaming.execute(text(query), parameters) as result:
@@ -47,10 +49,9 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
                 raise LedgerError(f"{origin}: the statement has no rows; the other side is what a SELECT finds.")
             positions = base.find(list(result.keys()), wanted, origin)
             for batch in result.partitions(ROWS):
-                cells.add([[row[at] for at in positions] for row in batch])
-                count += len(batch)
-    stretch = Stretch("row ", range(1, count + 1), " of the select")
-    return assemble([Found(cells.columns(), stretch)], wanted, form, origin=origin, as_of=None)
+                extend(columns, [trimmed([row[at] for at in positions]) for row in batch])
+    stretch = Stretch("row ", range(1, len(columns[0]) + 1), " of the select")
+    return assemble([Found(columns, stretch)], wanted, form, origin=origin, as_of=None)
 
 
 def _engine(url: URL) -> Engine:

@@ -10,9 +10,10 @@ Each becomes a `datetime`: with a time zone where an offset is written, else the
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Literal, NamedTuple
+from decimal import Decimal
+from typing import Literal
 
-from octo_sync.reconciliation.ledgers.distinct import Unreadable, each, shown
+from octo_sync.reconciliation.ledgers.unreadable import Unreadable, shown
 
 Order = Literal["", "iso", "dmy", "mdy", "serial"]
 _HALVES = re.compile(r"([^T ,]+)(?:[T ,]+(.+))?")
@@ -29,33 +30,61 @@ _CLOCK_FORM = re.compile(
 _SERIAL = re.compile(r"[2-7]\d{4}(?:\.\d+)?", re.ASCII)
 _FIRST, _LAST = 20_000, 80_000
 """Serials that are taken for days: 1954 to 2119."""
-_NO_DAY = "{} is no day, such as 2026-11-05, 05.11.2026 or 2026-11-05 14:30."
+_MONTHS = 12
 
 
-class _Written(NamedTuple):
-    """A text in parts: its day, None for one that is counted, and its clock."""
-
-    day: re.Match[str] | None
-    clock: str | None
-
-
-def of_texts(texts: Sequence[str], order: Order) -> list[datetime]:
-    """Days and clocks of trimmed texts. `order` is how they are written; "" finds out over all of them.
+def order(texts: Sequence[str], said: Order) -> Order:
+    """How the days of trimmed texts are written: as `said`, or as is found out over all of them.
 
     Raises:
-        Unreadable: One is no day of the calendar, two contradict each other, or nothing says which part is the month.
+        Unreadable: Two contradict each other, or nothing says which part is the month.
     """
-    written = dict(zip(texts, each(texts, lambda text: _parts(text, order)), strict=True))
-    order = order or _find_out(texts, [parts.day for parts in written.values() if parts.day])
+    days = {
+        text: day for text in texts if (halves := _HALVES.fullmatch(text)) and (day := _DAY_FORM.fullmatch(halves[1]))
+    }
+    if said or not days:
+        return said
+    iso = [text for text, day in days.items() if day["y"]]
+    national = [text for text, day in days.items() if day["z"]]
+    if iso and national:
+        raise Unreadable(
+            (iso[0], national[0]),
+            f"{shown(iso[0])} and {shown(national[0])} are written in two ways, as when a program has turned some into dates "
+            'and left others. Correct it where it comes from, or set dates = "dmy" or dates = "mdy".',
+        )
+    day_first, month_first = (
+        next((text for text in national if int(days[text][part]) > _MONTHS), None) for part in "ab"
+    )
+    if day_first is not None and month_first is not None and day_first != month_first:
+        raise Unreadable(
+            (day_first, month_first),
+            f"{shown(day_first)} has the day first and {shown(month_first)} the month; one column is written one way. Correct "
+            "it where it comes from.",
+        )
+    unclear = next((text for text in national if days[text]["s"] != "."), None)
+    if day_first is None and month_first is None and unclear is not None:
+        raise Unreadable(
+            (unclear,),
+            f"nothing in the column says whether {shown(unclear)} has the day or the month first; set "
+            'dates = "dmy" or dates = "mdy".',
+        )
+    return "dmy" if month_first is None else "mdy"
 
-    def moment(text: str) -> datetime:
-        day, clock = written[text]
-        return of_serial(text, order) if day is None else _timed(_of_day(day, order), clock)
 
-    return each(texts, moment)
+def of_text(text: str, order: Order) -> datetime:
+    """The day and clock of a trimmed text; `ValueError` for what is none, or written otherwise than `order` says."""
+    halves = _HALVES.fullmatch(text)
+    if halves and _SERIAL.fullmatch(halves[1]):
+        return of_serial(halves[1], order)
+    day = _DAY_FORM.fullmatch(halves[1]) if halves else None
+    if halves is None or day is None:
+        raise ValueError("{} is no day, such as 2026-11-05, 05.11.2026 or 2026-11-05 14:30.")
+    if day["z"] and len(day["z"]) == 2:  # noqa: PLR2004 - said in the sentence
+        raise ValueError("{} has a year of two digits; export all four.")
+    return _timed(_of_day(day, order), halves[2])
 
 
-def of_serial(number: float | str, order: Order) -> datetime:
+def of_serial(number: float | Decimal | str, order: Order) -> datetime:
     """A day as spreadsheets count them (1 is 1900-01-01, 0.5 is noon), to the millisecond, when `order` says so.
 
     Raises:
@@ -69,49 +98,6 @@ def of_serial(number: float | str, order: Order) -> datetime:
             f'"{days:.12g}" looks like a day as spreadsheets count them; set dates = "serial" if it is one.'
         )
     return datetime(1899, 12, 30) + timedelta(int(days), milliseconds=round(days % 1 * 86_400_000))  # noqa: DTZ001 - a clock
-
-
-def _parts(text: str, order: Order) -> _Written:
-    halves = _HALVES.fullmatch(text)
-    if halves is None:
-        raise ValueError(_NO_DAY)
-    if _SERIAL.fullmatch(halves[1]):
-        of_serial(halves[1], order)
-        return _Written(None, halves[2])
-    day = _DAY_FORM.fullmatch(halves[1])
-    if day is None:
-        raise ValueError(_NO_DAY)
-    if day["z"] and len(day["z"]) == 2:  # noqa: PLR2004 - said in the sentence
-        raise ValueError("{} has a year of two digits; export all four.")
-    return _Written(day, halves[2])
-
-
-def _find_out(texts: Sequence[str], days: Sequence[re.Match[str]]) -> Order:
-    """Whether the day or the month comes first in those that are not ISO."""
-    iso, national = (
-        [at for at, day in enumerate(days) if bool(day["z"]) is is_national] for is_national in (False, True)
-    )
-    if iso and national:
-        raise Unreadable(
-            (iso[0], national[0]),
-            f"{shown(texts[iso[0]])} and {shown(texts[national[0]])} are written in two ways, as when a program has turned "
-            'some into dates and left others. Correct it where it comes from, or set dates = "dmy" or dates = "mdy".',
-        )
-    day_first, month_first = (next((at for at in national if int(days[at][part]) > 12), None) for part in "ab")  # noqa: PLR2004 - months
-    if day_first is not None and month_first is not None and day_first != month_first:
-        raise Unreadable(
-            (day_first, month_first),
-            f"{shown(texts[day_first])} has the day first and {shown(texts[month_first])} the month; one column is written "
-            "one way. Correct it where it comes from.",
-        )
-    unclear = next((at for at in national if days[at]["s"] != "."), None)
-    if day_first is None and month_first is None and unclear is not None:
-        raise Unreadable(
-            (unclear,),
-            f"nothing in the column says whether {shown(texts[unclear])} has the day or the month first; set "
-            'dates = "dmy" or dates = "mdy".',
-        )
-    return "dmy" if month_first is None else "mdy"
 
 
 def _of_day(day: re.Match[str], order: Order) -> datetime:

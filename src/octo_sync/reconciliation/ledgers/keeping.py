@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import values
@@ -47,9 +46,8 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
     if not form.where:
         return found
     ours = found.columns[: len(found.columns) - len(asked)]
-    texts = {
-        c.name: values.read(parts, "text", form)[0] for c, parts in zip(asked, found.columns[len(ours) :], strict=True)
-    }
+    theirs = zip(asked, found.columns[len(ours) :], strict=True)
+    texts = {each.name: values.read(column, "text", form)[0] for each, column in theirs}
     with closing(_database()) as db:
         db.register("ledger", pa.table(texts | {_ROW: pa.array(range(len(found.stretch.numbers)), pa.int64())}))
         try:
@@ -62,18 +60,14 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
                 f"{label}: where fails ({type(error).__name__}). Its columns are texts; try_cast gives null where a text is no "
                 "number."
             ) from None
-    true = pa.array(rows, pa.int64())
-    left = len(found.stretch.numbers) - len(true)
+    left = len(found.stretch.numbers) - len(rows)
     note = f"{label}: {_rows(left)} for which where is not true {_were(left)} left out."
     # What has something in the columns of `where` alone is as blank as it would be without it.
-    blank = pa.chunked_array([pa.array([True] * len(found.stretch.numbers))])
-    for part in (part for parts in ours for part in parts):
-        blank = pc.and_(blank, pc.is_null(values.plain(part)))
-    at = true.filter(pc.invert(blank.take(true)))
+    full = [row for row in rows if any(column[row] is not None for column in ours)]
     return replace(
         found,
-        columns=[[part.take(at) for part in parts] for parts in ours],
-        stretch=replace(found.stretch, numbers=array("q", (found.stretch.numbers[n] for n in at.to_pylist()))),
+        columns=[[column[row] for row in full] for column in ours],
+        stretch=replace(found.stretch, numbers=array("q", (found.stretch.numbers[row] for row in full))),
         notes=(*found.notes, note) if left else found.notes,
     )
 
@@ -90,7 +84,7 @@ def without_footer(
     held = deque[tuple[int, Sequence[Any], bool]]()
     full = 0
     for number, cells in rows:
-        is_full = number in odd or not is_blank(cells)
+        is_full = number in odd or any(cell is not None for cell in values.trimmed(cells))
         held.append((number, cells, is_full))
         full += is_full
         while full > most:
@@ -98,11 +92,6 @@ def without_footer(
             full -= was_full
             yield number_before, cells_before
     footer += [number for number, _, is_full in held if is_full]
-
-
-def is_blank(row: Sequence[Any]) -> bool:
-    """Whether there is nothing in any cell."""
-    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
 
 
 def footer(label: str, left: Sequence[int]) -> list[str]:
