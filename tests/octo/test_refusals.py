@@ -9,6 +9,7 @@ from tests.octo.support import TOKEN, client, in_turn, says, serving
 
 from octo_sync.errors import (
     AuthenticationRefused,
+    ConfigError,
     NotFound,
     RequestRefused,
     ServiceError,
@@ -256,15 +257,13 @@ async def test_a_service_that_is_down_does_not_count_as_a_refused_token():
     assert len(server.seen) == 5
 
 
-async def test_a_temporary_token_is_renewed_once_when_it_is_refused():
-    given = iter(["first", "second", "third"])
-    asked = 0
+async def test_a_token_in_a_file_is_read_again_once_when_it_is_refused():
+    looks = 0
 
-    async def source() -> Secret:
-        nonlocal asked
-        asked += 1
-        await asyncio.sleep(0.01)
-        return Secret(next(given), "login")
+    def again() -> Secret:
+        nonlocal looks
+        looks += 1
+        return Secret("second", "file token", again)
 
     async def handler(seen, writer):
         good = seen.headers["authorization"] == "Bearer second"
@@ -272,41 +271,31 @@ async def test_a_temporary_token_is_renewed_once_when_it_is_refused():
             says(200, b'{"uuid":"u","status":"CANCELLED"}' if seen.method == "POST" else b"[]") if good else says(401)
         )(seen, writer)
 
-    async with serving(handler) as server, client(server.origin, extra={"token_source": source}) as octo:
+    async with serving(handler) as server, client(server.origin, token=Secret("first", "file token", again)) as octo:
         await asyncio.gather(octo.ask(endpoints.products()), octo.ask(endpoints.products()))
-        assert asked == 2
+        assert looks == 1
         await octo.ask(endpoints.cancel("u"))
-    assert TOKEN not in str([seen.headers for seen in server.seen])
 
 
-async def test_a_temporary_token_that_stays_refused_stops_everything_too():
-    asked = 0
+async def test_a_token_in_a_file_that_stays_the_same_stops_everything_too():
+    def again() -> Secret:
+        return Secret("first", "file token", again)
 
-    async def source() -> Secret:
-        nonlocal asked
-        asked += 1
-        return Secret("never good", "login")
-
-    async with serving(says(401)) as server, client(server.origin, extra={"token_source": source}) as octo:
-        with pytest.raises(AuthenticationRefused):
-            await octo.ask(endpoints.products())
-        assert (asked, len(server.seen)) == (2, 2)
+    async with serving(says(401)) as server, client(server.origin, token=again()) as octo:
         for _ in range(9):
             with pytest.raises(AuthenticationRefused):
                 await octo.ask(endpoints.products())
     assert len(server.seen) == 3
 
 
-async def test_a_token_source_that_fails_is_told_without_what_it_said():
-    async def source() -> Secret:
-        raise LookupError(TOKEN)
+async def test_a_token_in_a_file_that_cannot_be_read_leaves_the_refusal():
+    def again() -> Secret:
+        raise ConfigError("it is being written")
 
-    async with serving(says(200, b"[]")) as server, client(server.origin, extra={"token_source": source}) as octo:
-        with pytest.raises(ServiceUnavailable, match=r"got no token from its token source \(LookupError\)") as caught:
+    async with serving(says(401)) as server, client(server.origin, token=Secret("first", "file token", again)) as octo:
+        with pytest.raises(AuthenticationRefused):
             await octo.ask(endpoints.products())
-    assert TOKEN not in str(caught.value)
-    assert caught.value.__context__ is None
-    assert server.seen == []
+    assert len(server.seen) == 1
 
 
 async def test_a_refusal_counts_before_its_body_is_there():

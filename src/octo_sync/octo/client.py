@@ -12,7 +12,7 @@ import asyncio
 import random
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -28,7 +28,6 @@ from octo_sync.errors import (
     AnswerTooLarge,
     AuthenticationRefused,
     ConfigError,
-    OctoSyncError,
     RateLimited,
     RequestRefused,
     ServiceError,
@@ -83,7 +82,6 @@ class _Sending:
     attempt: int = 0
     held: int = 0
     """Attempts that the service held off, which are none of its own."""
-    refreshed: bool = False
     failed: "_AgainError | None" = None
 
 
@@ -109,9 +107,8 @@ class OctoClient(Typed):
     """One connection to one OCTO service; an async context manager.
 
     `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
-    on aiohttp; it is closed with the client. `token_source` gives fresh tokens for services that hand out temporary ones
-    (Q8): it is asked before the first call and once more per call that is refused. `on_token` is told the text of each
-    token that is used in place of the first, so that no log line shows it. Proxies and certificates of the
+    on aiohttp; it is closed with the client. A token from a file is read again when it is refused (Q8). `on_token` is told the
+    text of each token that is used in place of the first, so that no log line shows it. Proxies and certificates of the
     environment count for nothing, so that a stray variable cannot redirect a token.
 
     Raises nothing but `octo_sync.errors`.
@@ -124,7 +121,6 @@ class OctoClient(Typed):
         clock: Clock,
         random: random.Random,
         transport: httpx.AsyncBaseTransport | None = None,
-        token_source: Callable[[], Awaitable[Secret]] | None = None,
         on_token: Callable[[str], object] = lambda _: None,
     ) -> None:
         limits = connection.limits
@@ -136,9 +132,8 @@ class OctoClient(Typed):
         self._base = _address(connection)
         self._clock = clock
         self._random = random
-        self._token_source, self._on_token = token_source, on_token
-        self._token = None if token_source else _usable(connection.token)
-        self._renewing = asyncio.Lock()
+        self._on_token = on_token
+        self.token = _usable(connection.token)
         self._voice = verdict.Voice(connection, connection.token)
         self._transport = transport
         # httpx's own transport asks for all four; the deadline bounds the others.
@@ -168,20 +163,12 @@ class OctoClient(Typed):
         self.gate.reopen()
         self.budget.reopen()
 
-    @property
-    def token(self) -> Secret:
-        """The token that calls carry; one from a token source is fetched by the first of them."""
-        return self._token or self.connection.token
-
     def use(self, token: Secret) -> None:
         """Send this token from now on, and let calls out again if the former one was refused."""
-        self._take(token)
-        self.gate.reopen()
-
-    def _take(self, token: Secret) -> None:
-        self._token = _usable(token)
+        self.token = _usable(token)
         self._on_token(token.reveal())
         self._voice = verdict.Voice(self.connection, token)
+        self.gate.reopen()
 
     async def send(
         self, call: Call[Any], *, on_start: Callable[[], int] | None = None, patient: bool = False
@@ -260,12 +247,11 @@ class OctoClient(Typed):
             failure = self._broken(sending.call, error)
         except BodyBroken as error:
             failure = self._broken(sending.call, error)
-        except BodyTooLarge as error:
-            advice = "ask for a smaller window"
-            failure = AnswerTooLarge(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
-        except BodyInvalid as error:
-            advice = "nothing of it was used; try again later"
-            failure = AnswerInvalid(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
+        except (BodyTooLarge, BodyInvalid) as error:
+            kind, advice = AnswerInvalid, "nothing of it was used; try again later"
+            if isinstance(error, BodyTooLarge):
+                kind, advice = AnswerTooLarge, "ask for a smaller window"
+            failure = kind(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
         finally:
             self.gate.leave(ticket, accepted=None)
             self._end_turn(sending)
@@ -294,7 +280,7 @@ class OctoClient(Typed):
             await self._take_turn(sending, sending.ends)
         if self.gate.shut:
             raise AuthenticationRefused(self._sealed(sending.call))
-        return self._token or await self._renew(None)
+        return self.token
 
     async def _exchange(self, sending: _Sending, token: Secret, ticket: int) -> Answer:
         call, started = sending.call, asyncio.get_running_loop().time()
@@ -317,10 +303,7 @@ class OctoClient(Typed):
             if good or status in {401, 403}:
                 # At once: the body may take its time.
                 self.gate.leave(ticket, accepted=good)
-            if good:
-                body = await self._read_body(response)
-            else:
-                body = await self._read_refusal(response)
+            body = await self._read(response, good=good)
         finally:
             await response.aclose()
         error = verdict.judge(call, status, headers, body, self._voice)
@@ -329,7 +312,7 @@ class OctoClient(Typed):
         self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
         if isinstance(error, AuthenticationRefused):
             self.gate.leave(ticket, accepted=False)
-            raise await self._without_token(sending, token, error)
+            raise _AgainError(error, always=True) if self._is_rotated(token) else error
         if not good:
             self.gate.leave(ticket, accepted=None if status >= 500 or status == 429 else True)  # noqa: PLR2004
         if isinstance(error, RateLimited):
@@ -364,64 +347,27 @@ class OctoClient(Typed):
             extensions=self._timeout,
         )
 
-    async def _read_body(self, response: httpx.Response) -> bytes:
-        limits = self.connection.limits
+    async def _read(self, response: httpx.Response, *, good: bool) -> bytes:
+        """The whole body, raw: httpx would inflate a whole chunk at once, however large it becomes.
+
+        Of a refusal as much as may hold an error object: its status counts even when its body is broken.
+        """
+        limits, encoding = self.connection.limits, response.headers.get("content-encoding", "")
         declared = response.headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit() and int(declared[:20]) > limits.max_body:
-            raise BodyTooLarge(f"larger than {limits.max_body:,} bytes")
-        encoding = response.headers.get("content-encoding", "")
-        body = Body(encoding, max_size=limits.max_body, max_inflation=limits.max_inflation)
-        await self._fill(body, response)
-        return body.finish()
-
-    async def _read_refusal(self, response: httpx.Response) -> bytes:
-        """As much of a refusal as may hold an error object. Its status counts even when its body is broken."""
-        collected = b""
-        with suppress(BodyBroken, BodyInvalid, BodyTooLarge, httpx.HTTPError):
-            body = Body(
-                response.headers.get("content-encoding", ""),
-                max_size=ERROR_BODY,
-                max_inflation=self.connection.limits.max_inflation,
-            )
-            await self._fill(body, response)
-            collected = body.finish()
-        return collected
-
-    async def _fill(self, body: Body, response: httpx.Response) -> None:
-        """Read to the end, raw: httpx would inflate a whole chunk at once, however large it becomes."""
         assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - it comes from an asynchronous transport
-        async for chunk in response.stream:
-            self.stats.bytes += len(chunk)
-            body.feed(chunk)
-
-    async def _renew(self, refused: Secret | None) -> Secret:
-        """A token from the token source, unless another call has already fetched one since `refused` was sent."""
-        async with self._renewing:
-            if self._token is not None and self._token is not refused:
-                return self._token
-            if self._token_source is None:
-                return _usable(self.connection.token)
-            problem = ""
-            try:
-                self._take(await self._token_source())
-            except OctoSyncError:
+        if good and declared.isascii() and declared.isdigit() and int(declared[:20]) > limits.max_body:
+            raise BodyTooLarge(f"larger than {limits.max_body:,} bytes")
+        try:
+            size = limits.max_body if good else ERROR_BODY
+            body = Body(encoding, max_size=size, max_inflation=limits.max_inflation)
+            async for chunk in response.stream:
+                self.stats.bytes += len(chunk)
+                body.feed(chunk)
+            return body.finish()
+        except (BodyBroken, BodyInvalid, BodyTooLarge, httpx.HTTPError):
+            if good:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever somebody's login code raises may hold the secret
-                problem = type(error).__name__
-            if problem or self._token is None:
-                what = f'"{self.connection.name}" got no token from its token source ({problem})'
-                raise ServiceUnavailable(f"{what}; see that the login works, then try again")
-            return self._token
-
-    async def _without_token(self, sending: _Sending, refused: Secret, error: ServiceError) -> Exception:
-        """What follows when a token was refused: another attempt with another one, once, or the error."""
-        if self._token_source is None:
-            return _AgainError(error, always=True) if self._is_rotated(refused) else error
-        if sending.refreshed:
-            return error
-        sending.refreshed = True
-        await self._renew(refused)
-        return _AgainError(error, always=True)
+            return b""
 
     def _is_rotated(self, refused: Secret) -> bool:
         """Whether another token than the refused one is to be sent: another call found it, or it is in the file by now."""
