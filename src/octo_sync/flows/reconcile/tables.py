@@ -12,18 +12,15 @@ from typing import Any
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import ReconciliationRun, StoredDifference
 from octo_sync.reconciliation.model import Bucket
+from octo_sync.tables.base import Table
+from octo_sync.tables.reconciliation import RECON_RESULTS, RECON_RUNS
 
 log = logging.getLogger("octo_sync")
 
 _MOST_RUNS = 2_000
 """Comparisons that are shown; more than five years of nightly ones."""
-_OF_RUN = (
-    "run_id", "verdict", "window_start", "window_end", "here_origin", "there_origin", "differences", "new_differences",
-    "resolved_differences", "open_differences",
-)  # fmt: skip
-"""Of a run, what is called the same in `ops`."""
-_RENAMED = {"name": "recon_name", "key": "recon_key", "rule": "match_rule", "connection": "connection_id"}
-"""Of a difference, what is called something else there; instants are called `…_utc` besides."""
+_KEPT = {"recon_name": "name", "recon_key": "key", "match_rule": "rule", "connection_id": "connection"}
+"""Columns that the journal has under another name."""
 _PLACES = Decimal("0.0001")
 _BEYOND = Decimal(10) ** 14
 """What `numeric(18,4)` cannot hold: such an amount is a mistake in a ledger, and must not stop a publish."""
@@ -54,22 +51,20 @@ def mirror_reconciliations(ports: Ports) -> bool:
 
 
 def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
-    return {
-        "recon_name": run.name,
-        "started_at_utc": run.started_at,
-        "ended_at_utc": run.ended_at,
-        **{name: getattr(run, name) for name in _OF_RUN},
-        # A run that compared counted every bucket, those of no item too.
-        **{name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in map(str, Bucket)},
-        "control_totals": json.dumps(list(run.totals), ensure_ascii=False),
-        "revision": revision,
-    }
+    # A run that compared counted every bucket, those of no item too.
+    counts = {name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in map(str, Bucket)}
+    totals = json.dumps(list(run.totals), ensure_ascii=False)
+    return _row(RECON_RUNS, run, {**counts, "control_totals": totals, "revision": revision})
 
 
 def _result(one: StoredDifference) -> Mapping[str, Any]:
-    found = one.model_dump() | {"delta_amount": _amount(one.delta_amount)}
-    named = {name: f"{name}_utc" if name.endswith("_at") else name for name in found} | _RENAMED
-    return {named[name]: value for name, value in found.items()}
+    return _row(RECON_RESULTS, one, {"delta_amount": _amount(one.delta_amount)})
+
+
+def _row(table: Table, kept: object, made: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is `made` for a row, and for all other columns what the journal has."""
+    others = [column.name for column in table.columns if column.name not in made]
+    return {**made, **{name: getattr(kept, _KEPT.get(name, name.removesuffix("_utc"))) for name in others}}
 
 
 def _amount(value: Decimal | None) -> Decimal | None:

@@ -1,7 +1,7 @@
 """What is asked of a ledger, what the pipeline file says of it, and what was read."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -162,7 +162,7 @@ def find(headers: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[i
         ]
         if len(hits) > 1:
             raise LedgerError(
-                f'{place}: column "{column.name}" is there {len(hits)} times ({_listed(str(at + 1) for at in hits)}); '
+                f'{place}: column "{column.name}" is there {len(hits)} times ({", ".join(str(at + 1) for at in hits)}); '
                 "which one is meant cannot be told. Rename or remove the others."
             )
         if not hits:
@@ -172,13 +172,9 @@ def find(headers: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[i
         positions += hits
     if missing:
         there = [f'"{header.strip()[:_SHOWN]}"' for header in headers if header.strip()]
-        shown = _listed(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
+        shown = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
         raise LedgerError(
-            f"{place}: there is no column {_listed(missing)}. The columns there are {shown or 'none'}. "
+            f"{place}: there is no column {', '.join(missing)}. The columns there are {shown or 'none'}. "
             "If the names stand further down, set header_row."
         )
     return positions
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(words)

@@ -9,9 +9,9 @@ from pathlib import Path
 from octo_sync.errors import LedgerError
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_CHUNK = 1 << 22
 _ZERO = 'there are zero bytes, as in UTF-16 without a mark at its start; set encoding, for example to "utf-16-le"'
-_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_MULTIBYTE = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""Characters of UTF-8 of more than one byte, each byte as a character."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ def settle(path: Path, label: str, asked: str) -> tuple[str, str]:
         return _known(asked, label), ""
     if _decodes(path, "utf-8"):
         return "utf-8", ""
-    if _has_multibyte(path):
+    if any(_MULTIBYTE.search(line) for line in lines(path, "latin-1")):
         raise bad_bytes(path, "utf-8")
     if not _decodes(path, "cp1252"):
         raise bad_bytes(path, "utf-8", 'set encoding, for example to "cp1250" or "shift_jis"')
@@ -61,27 +61,13 @@ def _known(name: str, label: str) -> str:
     return name
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from iter(lambda: file.read(_CHUNK), b"")
-
-
 def _decodes(path: Path, encoding: str) -> bool:
     try:
-        for _ in codecs.iterdecode(_chunks(path), encoding):
+        for _ in lines(path, encoding):
             pass
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _has_multibyte(path: Path) -> bool:
-    rest = b""
-    for chunk in _chunks(path):
-        if _MULTIBYTE.search(rest + chunk):
-            return True
-        rest = chunk[-3:]
-    return False
 
 
 def bad_bytes(
