@@ -10,9 +10,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.string import StrDumperUnknown
 from sqlalchemy import Connection, Engine, Table, create_engine, event, func
 from sqlalchemy import select as selected
 from sqlalchemy.pool import NullPool
@@ -23,9 +26,7 @@ from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 from octo_sync.journal.models import metadata
 
-if TYPE_CHECKING:
-    import psycopg
-
+_Session = psycopg.Connection[Any]
 _OLDEST = 14
 _OURS = 0x4F43_544A
 """`OCTJ`: the first half of the journal's advisory locks, so that other programs' locks of the database are not ours."""
@@ -34,7 +35,7 @@ _NAMED = _OURS + 1
 _WRITERS, _LEASE = 1, 2
 _STILL = 25000
 """Milliseconds after which a worker that stands still is taken for gone, where the address does not say it."""
-_PATIENCE = {
+_PATIENCE: dict[str, Any] = {
     "connect_timeout": 5,
     # A machine that vanished without a word is noticed within half a minute, on both sides.
     "keepalives_idle": 10,
@@ -110,33 +111,29 @@ class PostgresServer(Database):
                 index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
         return engine
 
-    def connect(self) -> "psycopg.Connection[Any]":
+    def connect(self) -> _Session:
         """A session whose commits are durable when they are answered."""
-        library = _driver()
-        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - only where PostgreSQL is used
-
         try:
             asked = conninfo_to_dict(self.place)
-        except library.Error:
+        except psycopg.Error:
             # Its own words repeat the address, and with it what may be a password.
             raise JournalError(
                 f"The journal's address {self.name} is not one that PostgreSQL understands; "
                 "expected postgresql://user@host:port/database."
             ) from None
-        driver: psycopg.Connection[Any] = library.connect(
-            **{**_PATIENCE, **asked, "client_encoding": "utf8"}, autocommit=True
-        )
+        address = make_conninfo(**({**_PATIENCE, **asked} | {"client_encoding": "utf8"}))
+        driver: _Session = psycopg.connect(address, autocommit=True)
         try:
             commit = _setting(driver, "synchronous_commit")
             driver.execute(_SESSION.format(commit=commit if commit in _DURABLE else "on").encode())
             self._check(driver)
-            driver.adapters.register_dumper(str, _words())
+            driver.adapters.register_dumper(str, _Words)
         except BaseException:
             driver.close()
             raise
         return driver
 
-    def _check(self, driver: "psycopg.Connection[Any]") -> None:
+    def _check(self, driver: _Session) -> None:
         version = driver.info.server_version // 10000
         if version < _OLDEST:
             raise JournalError(
@@ -156,7 +153,7 @@ class PostgresServer(Database):
 
     def usable(self, connection: Connection) -> bool:
         """Whether the server has not hung up since the last call; so a restart in between costs nobody an error."""
-        driver: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
+        driver: _Session = connection.connection.driver_connection  # type: ignore[assignment]
         if driver.closed:
             return False
         if driver.info.transaction_status != 0:  # in use by an outer block
@@ -229,7 +226,7 @@ class SessionLease:
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
-        self._session: psycopg.Connection[Any] | None = None
+        self._session: _Session | None = None
         self._lock = threading.Lock()
         self._released = threading.Event()
 
@@ -274,7 +271,7 @@ class SessionLease:
         """
         with self._lock:
             if self._session is not None:
-                with suppress(_driver().Error):
+                with suppress(psycopg.Error):
                     row = self._session.execute(statement.encode()).fetchone()
                     return row and row[0]
         raise LeaseHeld("The connection to the journal has ended, and another worker may have taken over meanwhile.")
@@ -297,7 +294,7 @@ class SessionLease:
         with self._lock:
             session, self._session = self._session, None
             if session is not None:
-                with suppress(_driver().Error):
+                with suppress(psycopg.Error):
                     # Ending the session would do, a moment later: the next owner need not wait for that.
                     session.execute("SELECT pg_advisory_unlock_all()")
                 session.close()
@@ -337,28 +334,13 @@ def _translated(
     return translation.statement(statement), named if executemany else named[0]
 
 
-def _setting(driver: "psycopg.Connection[Any]", name: str) -> str:
+def _setting(driver: _Session, name: str) -> str:
     row = driver.execute(f"SHOW {name}".encode()).fetchone()
     return str(row[0]) if row else ""
 
 
-def _words() -> Any:  # noqa: ANN401 - a class made late
+class _Words(StrDumperUnknown):
     """How texts travel: PostgreSQL cannot store the character 0, which an error message may hold."""
-    from psycopg.types.string import StrDumperUnknown  # noqa: PLC0415 - only where PostgreSQL is used
 
-    class Words(StrDumperUnknown):
-        def dump(self, obj: str) -> Any:  # noqa: ANN401 - the driver's buffer
-            return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
-
-    return Words
-
-
-def _driver() -> Any:  # noqa: ANN401 - a module
-    try:
-        import psycopg  # noqa: PLC0415 - only where PostgreSQL is used
-    except ImportError:
-        raise JournalError(
-            "The journal is on PostgreSQL, whose driver is not installed here; "
-            "install octo-sync with the extra `postgres`: pip install 'octo-sync[postgres]'."
-        ) from None
-    return psycopg
+    def dump(self, obj: str) -> Any:  # noqa: ANN401 - the driver's buffer
+        return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)

@@ -3,7 +3,8 @@
 import os
 import socket
 import threading
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import select, update
 
@@ -11,8 +12,10 @@ from octo_sync.errors import LeaseHeld
 from octo_sync.journal.faults import translated
 from octo_sync.journal.lease import KILLED, Lease, Leases
 from octo_sync.journal.models import Run, columns, to_text
-from octo_sync.journal.postgres import PostgresServer, SessionLease
 from octo_sync.journal.store import SHARED, Store
+
+if TYPE_CHECKING:
+    from octo_sync.journal.postgres import SessionLease
 
 _KEEPER = "keeper"
 _TAKE = """
@@ -34,7 +37,7 @@ class Share(Lease):
     Every call raises LeaseHeld when the session has ended.
     """
 
-    def __init__(self, store: Store, lock: SessionLease, owner: str) -> None:
+    def __init__(self, store: Store, lock: "SessionLease", owner: str) -> None:
         self._store, self._session, self._owner = store, lock, owner
         # A worker that is told to stop ends while a thread of its own still takes.
         self._changing = threading.Lock()
@@ -134,7 +137,7 @@ def join(store: Store, *, owner: str) -> Share:
         LeaseHeld: A command has it for itself; the sentence names it.
     """
     leases = Leases(store)
-    lock = SessionLease(cast("PostgresServer", store.database))
+    lock = cast("SessionLease", store.database.writer_lock(Path()))
     with translated(store.name):
         taken = lock.acquire(shared=True)
     if not taken:

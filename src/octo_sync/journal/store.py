@@ -20,7 +20,6 @@ from octo_sync.journal import sql
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import Act, SchemaVersion, metadata, to_text
-from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
@@ -52,7 +51,16 @@ def newest_schema() -> int:
 
 
 def _database(path: Path | str) -> Database:
-    return SQLiteFile(path) if isinstance(path, Path) else PostgresServer(path)
+    if isinstance(path, Path):
+        return SQLiteFile(path)
+    try:
+        from octo_sync.journal.postgres import PostgresServer  # noqa: PLC0415 - its driver is an extra
+    except ImportError:
+        raise JournalError(
+            "The journal is on PostgreSQL, whose driver is not installed here; "
+            "install octo-sync with the extra `postgres`: pip install 'octo-sync[postgres]'."
+        ) from None
+    return PostgresServer(path)
 
 
 class Store:

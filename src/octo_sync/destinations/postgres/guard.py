@@ -9,12 +9,10 @@ a role with rights on `marts` alone (docs/postgresql.md).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from octo_sync.destinations.postgres import Session
 from octo_sync.errors import QueryError
-
-if TYPE_CHECKING:
-    import psycopg
 
 _READING = frozenset({"select", "with", "values", "table"})
 """First words of statements that read."""
@@ -63,7 +61,7 @@ _EXPLAIN = re.compile(
 _ANALYZE = re.compile(r"\s*analy[sz]e\b", re.IGNORECASE)
 
 
-def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -> str:
+def guard(session: Session, sql: str, values: Sequence[Any]) -> str:
     """Refuse a statement that reaches what is not published; inside the transaction that will run it. Its first word.
 
     Args:

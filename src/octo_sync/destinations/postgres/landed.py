@@ -6,16 +6,15 @@ the server itself, in the same transaction, whatever made it; a publish brings o
 """
 
 import contextlib
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import psycopg
+
+from octo_sync.destinations.postgres import Session
 from octo_sync.tables.schema import Table
-
-if TYPE_CHECKING:
-    import psycopg
 
 LANDING = "landing"
 # Not in a text that is only the table's name, such as a row of `ops.absences` has.
@@ -27,39 +26,35 @@ def in_landing(sql: str) -> str:
     return _PUBLISHED.sub(f"{LANDING}.", sql)
 
 
-@functools.cache
-def landing_cursor() -> "type[psycopg.RawCursor[Any]]":
+class LandingCursor(psycopg.RawCursor[Any]):
     """The cursor of the writer's sessions."""
-    from psycopg import RawCursor  # noqa: PLC0415 - an extra
 
-    class LandingCursor(RawCursor[Any]):
-        def execute(self, query: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as the driver has it
-            return super().execute(_text(query), *more, **named)
+    def execute(self, query: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as the driver has it
+        """Run a statement about what has landed."""
+        return super().execute(_text(query), *more, **named)
 
-        def executemany(self, query: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401 - as above
-            super().executemany(_text(query), *more, **named)
+    def executemany(self, query: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401 - as above
+        """Run it once for each row of values."""
+        super().executemany(_text(query), *more, **named)
 
-        def copy(self, statement: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as above
-            return super().copy(_text(statement), *more, **named)
-
-    return LandingCursor
+    def copy(self, statement: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as above
+        """Send or take its rows."""
+        return super().copy(_text(statement), *more, **named)
 
 
 def _text(query: str | bytes) -> bytes:
     return in_landing(query.decode() if isinstance(query, bytes) else query).encode()
 
 
-def meant(session: "psycopg.Connection[Any]", sql: str) -> str:
+def meant(session: Session, sql: str) -> str:
     """A statement as this session's own cursors would put it."""
-    return in_landing(sql) if session.cursor_factory is landing_cursor() else sql
+    return in_landing(sql) if session.cursor_factory is LandingCursor else sql
 
 
 @contextlib.contextmanager
-def plain(session: "psycopg.Connection[Any]") -> Iterator[None]:
+def plain(session: Session) -> Iterator[None]:
     """In the block the session's statements mean what they say."""
-    from psycopg import RawCursor  # noqa: PLC0415 - an extra
-
-    former, session.cursor_factory = session.cursor_factory, RawCursor
+    former, session.cursor_factory = session.cursor_factory, psycopg.RawCursor
     try:
         yield
     finally:

@@ -9,17 +9,17 @@ made under its name and given the same grants; the former one is dropped when no
 import contextlib
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from psycopg import errors
 
 from octo_sync.destinations.base import Fence, Rows
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
 from octo_sync.destinations.postgres.sessions import lock_out
 from octo_sync.tables.schema import Table
-
-if TYPE_CHECKING:
-    import psycopg
 
 log = logging.getLogger("octo_sync")
 
@@ -39,7 +39,7 @@ _SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
 class PostgresDraft:
     """What is to be published; see `Draft`."""
 
-    def __init__(self, session: "psycopg.Connection[Any]", name: str) -> None:
+    def __init__(self, session: Session, name: str) -> None:
         self._session, self._name = session, name
         self._definition, self._grants, self._keeps = "", _Grants(session), False
         self.is_withdrawn = False
@@ -120,7 +120,7 @@ def drafting(
         session.close()
 
 
-def _bring_over(session: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:
+def _bring_over(session: Session, tables: Sequence[Table]) -> None:
     """Make the published tables equal to what has landed, where changes are noted; what is noted later stays noted."""
     # It was just filled, or just emptied: the planner knows nothing of it.
     session.execute(f"analyze {LANDING}.changed".encode())
@@ -137,7 +137,7 @@ def _bring_over(session: "psycopg.Connection[Any]", tables: Sequence[Table]) -> 
     session.execute(f"delete from {LANDING}.changed".encode())
 
 
-def _bring(session: "psycopg.Connection[Any]", table: Table, *, wholly: bool) -> int:
+def _bring(session: Session, table: Table, *, wholly: bool) -> int:
     """Bring over the noted rows of a table, or all of them; how many there are now."""
     names = [c.name for c in table.all_columns]
     into = f"insert into {table.full_name} ({', '.join(names)}) select {', '.join(f't.{n}' for n in names)} "
@@ -160,16 +160,14 @@ def _no_newer_writer(address: str, name: str, fence: Fence) -> Iterator[None]:
         yield
 
 
-def _free_number(session: "psycopg.Connection[Any]") -> int:
+def _free_number(session: Session) -> int:
     found = session.execute("select nspname from pg_namespace where starts_with(nspname, $1)", [_FORMER]).fetchall()
     taken = [int(tail) for (name,) in found if (tail := name.removeprefix(_FORMER)).isdigit()]
     return max(taken, default=0) + 1
 
 
-def _drop_former(session: "psycopg.Connection[Any]") -> None:
+def _drop_former(session: Session) -> None:
     """Drop former schemas that nobody holds or needs; the others stay for the next time."""
-    from psycopg import errors  # noqa: PLC0415 - an extra
-
     for (schema,) in session.execute(
         "select nspname from pg_namespace where starts_with(nspname, $1) order by 1", [_FORMER]
     ).fetchall():
@@ -199,7 +197,7 @@ where mn.nspname = $1 and un.nspname <> $1 order by 1
 class _Grants:
     """Who may do what with the marts, as it is now."""
 
-    def __init__(self, session: "psycopg.Connection[Any]") -> None:
+    def __init__(self, session: Session) -> None:
         who = "case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end"
         option = "case when a.is_grantable then ' with grant option' else '' end"
         not_own = "a.grantee <> n.nspowner"
@@ -222,7 +220,7 @@ class _Grants:
         ).fetchall()
         self._known = {name for (name,) in session.execute(_NAMES).fetchall()}
 
-    def give(self, session: "psycopg.Connection[Any]") -> None:
+    def give(self, session: Session) -> None:
         """Give the new marts what the former ones had, and those with a new name what is given by default."""
         names = [name for (name,) in session.execute(_NAMES).fetchall()]
         statements = [f"grant {right} on schema marts to {who}{option}" for right, who, option in self._schema]

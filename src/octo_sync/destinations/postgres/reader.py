@@ -10,8 +10,12 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import psycopg
+from psycopg import postgres
+
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
@@ -20,7 +24,6 @@ from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
-    import psycopg
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 _CANCELED, _READ_ONLY = "57014", "25006"
@@ -51,7 +54,7 @@ class PostgresReader:
         self._lock = threading.RLock()
         self._closed = False
         self._session = self._connect()
-        self._snapshot: tuple[psycopg.Connection[Any], str] | None = None
+        self._snapshot: tuple[Session, str] | None = None
         """Who keeps it, and its name."""
         if is_whole:
             self._snapshot = self._keep()
@@ -61,11 +64,11 @@ class PostgresReader:
                 f"Nothing was published in {self.name} yet; run `octo-sync sync` or `octo-sync publish` first."
             )
 
-    def _connect(self) -> "psycopg.Connection[Any]":
+    def _connect(self) -> Session:
         with at_once():
             return connect(self._address, lock_timeout=_LOCK_TIMEOUT, read_only=True)
 
-    def _keep(self) -> "tuple[psycopg.Connection[Any], str]":
+    def _keep(self) -> tuple[Session, str]:
         keeper = self._connect()
         keeper.execute("set idle_in_transaction_session_timeout = 0")
         keeper.execute(_WHOLE)
@@ -75,8 +78,6 @@ class PostgresReader:
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
     ) -> Rows:
         """Rows of one reading statement; see `Reader`."""
-        from psycopg import RawServerCursor  # noqa: PLC0415 - an extra
-
         text, values = numbered(sql, parameters)
         with self._lock, self._running(self._begun(), timeout) as session:
             word = guard(session, text, values)
@@ -84,7 +85,7 @@ class PostgresReader:
                 # In binary, because only then the server itself refuses a second statement.
                 return rows_of(session.execute(text.encode(), values, binary=True), limit)
             # The driver would hold the whole answer before its first row is taken; the server holds it for us.
-            with RawServerCursor(session, _CURSOR) as cursor:
+            with psycopg.RawServerCursor(session, _CURSOR) as cursor:
                 return rows_of(cursor.execute(text.encode(), values or None, binary=True), limit)
 
     def batches(
@@ -99,7 +100,6 @@ class PostgresReader:
 
     def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> "Iterator[Any]":
         """First the schema, then the batches, in a session of its own; it ends with the last."""
-        import psycopg  # noqa: PLC0415 - an extra
         import pyarrow as pa  # noqa: PLC0415 - as above
 
         self._refuse_when_closed()
@@ -155,46 +155,38 @@ class PostgresReader:
         if self._closed:
             raise WarehouseError(f"{self.name} was closed; open it again.")
 
-    def _begun(self) -> "psycopg.Connection[Any]":
+    def _begun(self) -> Session:
         """The session with a transaction begun; another session when the server has ended the former one meanwhile.
 
         Only the beginning is done twice: a query that ended its session may be why it ended.
         """
-        from psycopg import OperationalError  # noqa: PLC0415 - an extra
-
         self._refuse_when_closed()
         try:
             self._start(self._session)
-        except OperationalError:
+        except psycopg.OperationalError:
             self._session.close()
             self._session = self._connect()
             self._begin(self._session)
         return self._session
 
-    def _start(self, session: "psycopg.Connection[Any]") -> None:
-        from psycopg import DataError, ProgrammingError  # noqa: PLC0415 - an extra
-
+    def _start(self, session: Session) -> None:
         session.execute(_WHOLE if self._snapshot else "begin read only")
         if self._snapshot:
             try:
                 session.execute(f"set transaction snapshot '{self._snapshot[1]}'".encode())
-            except (DataError, ProgrammingError):
+            except (psycopg.DataError, psycopg.ProgrammingError):
                 session.execute("rollback")
                 raise WarehouseError(
                     f"{self.name} has ended the session that kept what is read as it was; run the command again."
                 ) from None
 
-    def _begin(self, session: "psycopg.Connection[Any]") -> None:
+    def _begin(self, session: Session) -> None:
         with at_once(), translated(self.name):
             self._start(session)
 
     @contextmanager
-    def _running(
-        self, session: "psycopg.Connection[Any]", timeout: float | None
-    ) -> "Iterator[psycopg.Connection[Any]]":
+    def _running(self, session: Session, timeout: float | None) -> Iterator[Session]:
         """The block runs a user's SQL in one read-only transaction that was begun: its errors become one line each."""
-        from psycopg import Error, errors  # noqa: PLC0415 - an extra
-
         try:
             with translated(self.name):
                 try:
@@ -202,14 +194,14 @@ class PostgresReader:
                         session.execute(f"set local statement_timeout = {max(1, int(timeout * 1000))}".encode())
                     yield session
                     session.execute("commit")
-                except Error as error:
+                except psycopg.Error as error:
                     if error.sqlstate == _CANCELED and timeout:
                         raise WarehouseError(
                             f"The query was stopped after {timeout:g} s; allow more, or ask for less."
                         ) from None
                     if error.sqlstate == _READ_ONLY:
                         raise QueryError("It does more than read; the copy can only be read.") from None
-                    if isinstance(error, errors.ProgrammingError | errors.DataError | errors.NotSupportedError):
+                    if isinstance(error, psycopg.ProgrammingError | psycopg.DataError | psycopg.NotSupportedError):
                         raise QueryError(_one_line(error)) from None
                     raise
                 finally:
@@ -232,7 +224,6 @@ _Make = Callable[[Any], Any]
 def _arrow_type(column: Any, values: list[Any]) -> "tuple[pa.DataType, _Make | None]":  # noqa: ANN401 - psycopg.Column
     """The Arrow type of a column, and what its values have to go through; `values` are the first ones."""
     import pyarrow as pa  # noqa: PLC0415 - rows do without it
-    from psycopg import postgres  # noqa: PLC0415 - an extra
 
     info = postgres.types.get(column.type_code)
     fixed = {

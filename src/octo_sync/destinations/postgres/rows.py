@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import psycopg
+from psycopg import postgres
 
 from octo_sync.destinations.base import Rows
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.state import Run
-
-if TYPE_CHECKING:
-    import psycopg
 
 # A name after a dollar, but not in a text, a quoted name or a comment, which come first and are left alone.
 _NAMED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$([a-z_]\w*)", re.DOTALL | re.IGNORECASE)
@@ -46,10 +47,8 @@ def numbered(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> tuple[s
     return _NAMED.sub(number, sql), [parameters[name] for name in order]
 
 
-def columns_of(cursor: "psycopg.Cursor[Any]") -> tuple[tuple[str, ...], tuple[str, ...]]:
+def columns_of(cursor: psycopg.Cursor[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names and types of an answer's columns, the types as DuckDB calls them."""
-    from psycopg import postgres  # noqa: PLC0415 - an extra
-
     described = cursor.description or ()
     kinds = (postgres.types.get(c.type_code) for c in described)
     return tuple(c.name for c in described), tuple(
@@ -57,7 +56,7 @@ def columns_of(cursor: "psycopg.Cursor[Any]") -> tuple[tuple[str, ...], tuple[st
     )
 
 
-def rows_of(cursor: "psycopg.Cursor[Any]", limit: int | None) -> Rows:
+def rows_of(cursor: psycopg.Cursor[Any], limit: int | None) -> Rows:
     """What a statement answered, at most `limit` rows."""
     columns, types = columns_of(cursor)
     if not columns:
@@ -67,7 +66,7 @@ def rows_of(cursor: "psycopg.Cursor[Any]", limit: int | None) -> Rows:
     return Rows(columns, rows[:limit] if cut else rows, types, cut)
 
 
-def run_in(session: "psycopg.Connection[Any]") -> Run:
+def run_in(session: Session) -> Run:
     """Statements in this session, in the words that both engines share."""
 
     def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:

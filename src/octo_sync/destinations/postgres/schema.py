@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from octo_sync import __version__
 from octo_sync.destinations import ddl, migrations
 from octo_sync.destinations.migrations import Step
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
 from octo_sync.destinations.postgres.session import asking, value_of
 from octo_sync.tables.schema import Table
-
-if TYPE_CHECKING:
-    import psycopg
 
 _LOCK = 0x6F63746F
 """Advisory lock of whoever changes the schema: "octo" in ASCII."""
@@ -23,7 +20,7 @@ _TYPES = {
 }
 
 
-def migrate(db: "psycopg.Connection[Any]", tables: Sequence[Table], *, now: datetime, name: str) -> tuple[Step, ...]:
+def migrate(db: Session, tables: Sequence[Table], *, now: datetime, name: str) -> tuple[Step, ...]:
     """Make what is missing, in one transaction; the steps that were taken, none for a database that was current or is new.
 
     A database that is current is only read, so that a role which may not make schemas can open it.
@@ -58,14 +55,14 @@ def about_server(address: str) -> tuple[int | None, str]:
         return _found(session), str(value_of(session, "select current_setting('server_version')"))
 
 
-def _found(db: "psycopg.Connection[Any]") -> int | None:
+def _found(db: Session) -> int | None:
     if value_of(db, f"select to_regclass('{LANDING}.schema_migrations')") is None:
         return None
     found = value_of(db, f"select max(version) from {LANDING}.schema_migrations")
     return None if found is None else int(found)
 
 
-def _columns(db: "psycopg.Connection[Any]") -> dict[str, dict[str, str]]:
+def _columns(db: Session) -> dict[str, dict[str, str]]:
     """Types of each table's columns."""
     found: dict[str, dict[str, str]] = {}
     for table, column, kind in db.execute(
@@ -82,14 +79,14 @@ def _wanted(table: Table) -> dict[str, str]:
     return {c.name: _TYPES.get(c.type, c.type) for c in table.all_columns}
 
 
-def _is_shaped(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> bool:
+def _is_shaped(db: Session, tables: Sequence[Table]) -> bool:
     there = _columns(db)
     marts = value_of(db, "select to_regnamespace('marts')")
     every = [*tables, *landed(tables)]
     return marts is not None and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
 
 
-def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:
+def _shape_landing(db: Session, tables: Sequence[Table]) -> None:
     """The same for what is landed into. A table made now notes what changes."""
     made = _shape(db, tables)
     if "schema_migrations" in {table.name for table in made}:
@@ -99,7 +96,7 @@ def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> No
         db.execute(statement.encode())
 
 
-def _shape(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> list[Table]:
+def _shape(db: Session, tables: Sequence[Table]) -> list[Table]:
     """Make the tables; one that is there gains columns in place. Columns that are not ours to define stay. Those made now."""
     made = []
     have = {name for (name,) in db.execute("select nspname from pg_namespace").fetchall()}

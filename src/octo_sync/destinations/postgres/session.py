@@ -7,13 +7,13 @@ address only the database and its host are shown, and of a refused value only wh
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from octo_sync.destinations.postgres.landed import landing_cursor
+import psycopg
+
+from octo_sync.destinations.postgres import Session
+from octo_sync.destinations.postgres.landed import LandingCursor
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
-
-if TYPE_CHECKING:
-    import psycopg as driver
 
 _SESSION = {
     "application_name": "octo-sync",
@@ -55,23 +55,12 @@ class Passing(Exception):  # noqa: N818 - it reads as what happened, and never l
         self.error = error
 
 
-def _driver() -> Any:  # noqa: ANN401 - the module
-    try:
-        import psycopg  # noqa: PLC0415 - an extra, and a tenth of a second
-    except ImportError:
-        raise WarehouseError(
-            "PostgreSQL needs the package psycopg, which is not installed; run `pip install 'octo-sync[postgres]'`."
-        ) from None
-    return psycopg
-
-
 def parts_of(address: str) -> dict[str, str]:
     """What an address says, by libpq's names: `host`, `port`, `user`, `dbname`, `sslmode`, ….
 
     Raises:
         WarehouseError: It is none.
     """
-    psycopg = _driver()
     try:
         return {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(address).items()}
     except psycopg.Error:
@@ -93,7 +82,7 @@ def connect(
     stuck_after: float = STUCK_AFTER,
     read_only: bool = False,
     landing: bool = False,
-) -> "driver.Connection[Any]":
+) -> Session:
     """Open a session in UTC; `lock_timeout` and `stuck_after` in seconds. A reading one commits each statement by itself.
 
     With `landing` its statements are about what has landed, without it about what was published.
@@ -102,18 +91,16 @@ def connect(
         Passing: It cannot be reached now.
         WarehouseError: It refuses us, or the address is wrong.
     """
-    psycopg = _driver()
     name = place(address)
     given = parts_of(address)
     settings = {key: value for key, value in _SESSION.items() if key not in given}
     with translated(name):
         # Prepared statements would be planned for lists of any length; and a pooler may stand between.
-        session: driver.Connection[Any] = psycopg.connect(
-            address,
-            **{**settings, "client_encoding": "utf8"},
+        session: Session = psycopg.connect(
+            psycopg.conninfo.make_conninfo(address, **settings, client_encoding="utf8"),
             prepare_threshold=None,
             autocommit=True,
-            cursor_factory=landing_cursor() if landing else psycopg.RawCursor,
+            cursor_factory=LandingCursor if landing else psycopg.RawCursor,
         )
         for setting in (
             "set timezone = 'UTC'",
@@ -137,7 +124,7 @@ def connect(
     return session
 
 
-def _check(session: "driver.Connection[Any]", name: str) -> None:
+def _check(session: Session, name: str) -> None:
     """Text must stay as it is, and what is committed must be on the disk before the journal hears of it."""
     sql = "select current_setting('server_encoding'), current_setting('synchronous_commit')"
     encoding, commit = session.execute(sql).fetchone() or ("", "")
@@ -158,7 +145,7 @@ def at_once() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def asking(address: str, *, lock_timeout: float = 1.0) -> "Iterator[driver.Connection[Any]]":
+def asking(address: str, *, lock_timeout: float = 1.0) -> Iterator[Session]:
     """A session that only reads, for the block.
 
     Raises:
@@ -184,13 +171,13 @@ def examine(address: str) -> tuple[str, bool]:
     return str(version), bool(may_create)
 
 
-def value_of(session: "driver.Connection[Any]", sql: str, parameters: Sequence[Any] | None = None) -> Any:  # noqa: ANN401
+def value_of(session: Session, sql: str, parameters: Sequence[Any] | None = None) -> Any:  # noqa: ANN401
     """The first value of what a statement selects."""
     row = session.execute(sql.encode(), parameters).fetchone()
     return row[0] if row else None
 
 
-def has_marts(session: "driver.Connection[Any]") -> bool:
+def has_marts(session: Session) -> bool:
     """Whether anything was published; every role may ask."""
     return bool(value_of(session, "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"))
 
@@ -205,7 +192,7 @@ def is_published(address: str) -> bool:
         return has_marts(session)
 
 
-def bytes_of(session: "driver.Connection[Any]", schemas: Sequence[str]) -> int:
+def bytes_of(session: Session, schemas: Sequence[str]) -> int:
     """Bytes of the tables in these schemas, with their indexes."""
     sizes = (
         "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
@@ -227,7 +214,6 @@ def size_of(address: str) -> int:
 @contextlib.contextmanager
 def translated(name: str) -> Iterator[None]:
     """The driver's errors become ours once, here; those that may pass come as `Passing`."""
-    psycopg = _driver()
     try:
         yield
     except psycopg.Error as error:
@@ -236,8 +222,7 @@ def translated(name: str) -> Iterator[None]:
         raise WarehouseError(f"The working storage of {name} cannot be written: {error.strerror or error}.") from error
 
 
-def _ours(error: "driver.Error", name: str) -> Exception:  # noqa: PLR0911 - one sentence for each kind
-    psycopg = _driver()
+def _ours(error: psycopg.Error, name: str) -> Exception:  # noqa: PLR0911 - one sentence for each kind
     state = error.sqlstate or ""
     said = " ".join((error.diag.message_primary or str(error)).split())[:400]
     if state == _LOCKED:

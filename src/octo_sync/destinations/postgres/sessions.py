@@ -7,16 +7,14 @@ session, so that the next one is as good as the last.
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from octo_sync.destinations.base import Fence
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.rows import run_in
 from octo_sync.destinations.postgres.session import STUCK_AFTER, Passing, at_once, connect, place, translated
 from octo_sync.destinations.state import check_fence
 from octo_sync.errors import WarehouseError
-
-if TYPE_CHECKING:
-    import psycopg
 
 T = TypeVar("T")
 
@@ -41,7 +39,7 @@ class Sessions:
         self._reader_lock = threading.RLock()
         self._waits, self._stuck_after = tuple(waits), stuck_after
         self._closing = threading.Event()
-        self._open: dict[bool, psycopg.Connection[Any]] = {}
+        self._open: dict[bool, Session] = {}
         """By whether they only read."""
 
     def close(self) -> None:
@@ -51,7 +49,7 @@ class Sessions:
             with contextlib.suppress(Exception):
                 session.close()
 
-    def opened(self, *, read_only: bool) -> "psycopg.Connection[Any]":
+    def opened(self, *, read_only: bool) -> Session:
         """One of the sessions, made when it is not there.
 
         Raises:
@@ -73,7 +71,7 @@ class Sessions:
 
     def persist(
         self,
-        work: "Callable[[psycopg.Connection[Any]], T]",
+        work: Callable[[Session], T],
         *,
         read_only: bool = False,
         waits: Sequence[float] | None = None,
@@ -95,15 +93,15 @@ class Sessions:
                     raise passing.error from passing.__cause__
         raise AssertionError
 
-    def read(self, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+    def read(self, work: Callable[[Session], T]) -> T:
         """Statements that only read; what is committed, also while something lands."""
         with self._reader_lock:
             return self.persist(work, read_only=True)
 
-    def write(self, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+    def write(self, work: Callable[[Session], T]) -> T:
         """One transaction, begun anew as a whole when it fails for a passing reason."""
 
-        def whole(session: "psycopg.Connection[Any]") -> T:
+        def whole(session: Session) -> T:
             with session.transaction():
                 return work(session)
 
@@ -111,7 +109,7 @@ class Sessions:
             return self.persist(whole)
 
     @contextlib.contextmanager
-    def once(self) -> "Iterator[psycopg.Connection[Any]]":
+    def once(self) -> Iterator[Session]:
         """One transaction that is not begun anew, because what is done in it is given only once."""
         with self.lock:
             self.persist(lambda session: session.execute("select 1"))
@@ -121,7 +119,7 @@ class Sessions:
                     yield session
 
 
-def lock_out(session: "psycopg.Connection[Any]", fence: Fence, name: str) -> int:
+def lock_out(session: Session, fence: Fence, name: str) -> int:
     """Keep other writers out until the transaction ends; the number of the last landing.
 
     The lock stands in nobody's way but writers'. `name` is what the database is called.

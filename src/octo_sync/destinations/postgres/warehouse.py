@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
@@ -24,6 +24,7 @@ from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.migrations import Step
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import THIN, plain
 from octo_sync.destinations.postgres.publish import PostgresDraft, drafting
 from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
@@ -35,9 +36,6 @@ from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
-
-if TYPE_CHECKING:
-    import psycopg
 
 T = TypeVar("T")
 
@@ -102,7 +100,7 @@ class PostgresWarehouse(SharedWarehouse):
             self.close()
             raise
 
-    def _migrated(self, session: "psycopg.Connection[Any]", now: datetime) -> Sequence[Step]:
+    def _migrated(self, session: Session, now: datetime) -> Sequence[Step]:
         with plain(session):
             return migrate(session, self._tables, now=now, name=self.name)
 
@@ -118,7 +116,7 @@ class PostgresWarehouse(SharedWarehouse):
         return self._sessions.read(lambda session: work(run_in(session)))
 
     def _write(self, fence: Fence, work: "Callable[[Run], T]") -> T:
-        def fenced(session: "psycopg.Connection[Any]") -> T:
+        def fenced(session: Session) -> T:
             lock_out(session, fence, self.name)
             return work(run_in(session))
 
@@ -127,7 +125,7 @@ class PostgresWarehouse(SharedWarehouse):
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
 
-        def work(session: "psycopg.Connection[Any]") -> LandingReport:
+        def work(session: Session) -> LandingReport:
             subjects = [a.subject for a in landing.answered]
             work = LandingWork(
                 self._bench.db,
@@ -147,7 +145,7 @@ class PostgresWarehouse(SharedWarehouse):
 
         return self._numbered(landing.fence, work)
 
-    def _numbered(self, fence: Fence, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+    def _numbered(self, fence: Fence, work: Callable[[Session], T]) -> T:
         """Work out in the workbench and write what differs, in one transaction that has a number.
 
         When the answer to its commit is lost, the number tells whether it was kept: then it is not done twice.
@@ -155,7 +153,7 @@ class PostgresWarehouse(SharedWarehouse):
         kept: list[T] = []
         self._doubtful = None
 
-        def whole(session: "psycopg.Connection[Any]") -> T:
+        def whole(session: Session) -> T:
             with translated_duckdb(self._spool):
                 try:
                     session.execute("begin")
@@ -190,7 +188,7 @@ class PostgresWarehouse(SharedWarehouse):
             fence: Of who owns this warehouse.
         """
 
-        def work(session: "psycopg.Connection[Any]") -> int:
+        def work(session: Session) -> int:
             with self._bench.attached(files) as catalogs:
                 return sum(
                     self._bench.copy(session, t, f"select {_names(t)} from {catalogs[t.private]}.{t.full_name}")
@@ -208,7 +206,7 @@ class PostgresWarehouse(SharedWarehouse):
         """
         tables = [t for t in self._tables if t.full_name not in OF_A_PLACE]
 
-        def work(session: "psycopg.Connection[Any]") -> None:
+        def work(session: Session) -> None:
             for file in files.values():
                 file.unlink(missing_ok=True)
             spool = files[False].parent
@@ -219,7 +217,7 @@ class PostgresWarehouse(SharedWarehouse):
         with translated_duckdb(files[False]):
             self._sessions.write(work)
 
-    def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered], run_id: str) -> None:
+    def _bring(self, session: Session, answered: Sequence[Answered], run_id: str) -> None:
         there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())
         found = session.execute(f"select {there}".encode()).fetchone() or ()
         empty = frozenset(noun for noun, has in zip(_FIRST, found, strict=True) if not has)
@@ -229,7 +227,7 @@ class PostgresWarehouse(SharedWarehouse):
         if "core.availability" in brought and self._bench.has("staged_availability"):
             self._bring_moved(session, brought, run_id)
 
-    def _bring_moved(self, session: "psycopg.Connection[Any]", brought: Conditions, run_id: str) -> None:
+    def _bring_moved(self, session: Session, brought: Conditions, run_id: str) -> None:
         """Departures that are new on their days may be there on others; then also the months that they leave."""
         keys = new_keys(self._bench.db)
         if len(keys) > FEW:
@@ -242,9 +240,7 @@ class PostgresWarehouse(SharedWarehouse):
             self._bench.renew(session, of_months(keys, brought))
 
     @staticmethod
-    def _landed_before(
-        session: "psycopg.Connection[Any]", keys: Sequence[tuple[str, ...]], run_id: str
-    ) -> list[tuple[str, ...]]:
+    def _landed_before(session: Session, keys: Sequence[tuple[str, ...]], run_id: str) -> list[tuple[str, ...]]:
         """Those of options that an earlier run landed something of; see `moved_departures.are_elsewhere`."""
         options = set(
             session.execute(
@@ -265,7 +261,7 @@ class PostgresWarehouse(SharedWarehouse):
         """Mark proven deletions; see `Destination`."""
         tables = {t.full_name: t for t in self._tables}
 
-        def work(session: "psycopg.Connection[Any]") -> int:
+        def work(session: Session) -> int:
             keys = [[str(part) for part in json.loads(a.key)] for a in absences]
             if absences:
                 self._bench.renew(session, of_absences(absences, keys, self._tables))
@@ -291,7 +287,7 @@ class PostgresWarehouse(SharedWarehouse):
         self._written_anew([*_TELLING, *self._read(_mart_tables)], published=True)
 
     def _written_anew(self, tables: Sequence[str], *, published: bool = False) -> None:
-        def work(session: "psycopg.Connection[Any]", table: str) -> None:
+        def work(session: Session, table: str) -> None:
             with plain(session) if published else contextlib.nullcontext():
                 session.execute(f"vacuum (full, analyze) {table}".encode())
 

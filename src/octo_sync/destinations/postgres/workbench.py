@@ -9,20 +9,19 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
+import psycopg
 
 from octo_sync.destinations import ddl
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.duckdb.transactions import translated
+from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import meant
 from octo_sync.destinations.postgres.session import asking
 from octo_sync.destinations.relations import drop_work_tables, given, run
 from octo_sync.tables.schema import Table
-
-if TYPE_CHECKING:
-    import psycopg
 
 _LOCK_TIMEOUT = 10.0
 _CHUNK = 1 << 20
@@ -76,7 +75,7 @@ class Workbench:
         """Let go of everything in it."""
         self.db.close()
 
-    def bring(self, session: "psycopg.Connection[Any]", table: Table, where: str, parameters: Sequence[Any]) -> None:
+    def bring(self, session: Session, table: Table, where: str, parameters: Sequence[Any]) -> None:
         """Copy the rows of a table, alias `t`, for which `where` is true; none that was brought before in this landing."""
         names = ", ".join(c.name for c in table.all_columns)
         chosen = names
@@ -107,8 +106,8 @@ class Workbench:
         """A file with the rows of a select, as long as the block runs; None when there are none."""
         copy = meant(session, f"copy ({select}) to stdout (format csv)")
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as out:  # made with mode 0600
-            # COPY takes no parameters, so the driver spells them; its own quoting, not ours.
-            with _spelling(session) as cursor, cursor.copy(copy, parameters) as rows:
+            # COPY takes no parameters, so the driver puts them into the text; its own quoting, not ours.
+            with psycopg.ClientCursor(session) as cursor, cursor.copy(copy, parameters) as rows:
                 out.writelines(rows)
             out.flush()
             yield out.name if out.tell() else None
@@ -138,7 +137,7 @@ class Workbench:
         """Say that these tables may hold rows now, brought or not."""
         self._used |= set(tables)
 
-    def send(self, session: "psycopg.Connection[Any]") -> dict[str, int]:
+    def send(self, session: Session) -> dict[str, int]:
         """Write what differs from what was brought; rows written or removed per table."""
         done: dict[str, int] = {}
         filled = self._filled()
@@ -154,7 +153,7 @@ class Workbench:
         looks = " union all ".join(f"(select {i} from {r} limit 1)" for i, r in enumerate(relations))
         return frozenset(relations[i] for (i,) in self.db.execute(looks).fetchall()) if looks else frozenset()
 
-    def _send(self, session: "psycopg.Connection[Any]", table: Table, filled: frozenset[str]) -> int:
+    def _send(self, session: Session, table: Table, filled: frozenset[str]) -> int:
         now, before = f"{placed(table)}", f"before.{table.full_name}"
         if before not in filled:
             return self.copy(session, table, f"from {now}") if now in filled else 0
@@ -199,7 +198,7 @@ class Workbench:
             for catalog in catalogs.values():
                 self.db.execute(f"detach database if exists {catalog}")
 
-    def copy(self, session: "psycopg.Connection[Any]", table: Table, select: str) -> int:
+    def copy(self, session: Session, table: Table, select: str) -> int:
         """Add the rows that `select` names its source of, by the table's columns; how many."""
         names = ", ".join(c.name for c in table.all_columns)
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as rows:
@@ -223,7 +222,7 @@ class Workbench:
         self._used.clear()
         self._brought.clear()
 
-    def renew(self, session: "psycopg.Connection[Any]", conditions: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
+    def renew(self, session: Session, conditions: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
         """Bring the rows of several tables: table → condition and its parameters."""
         for table in self._tables:
             if table.full_name in conditions:
@@ -254,10 +253,3 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
 def _by_day(table: Table) -> bool:
     """Whether its index has the day instead of the rest of the key."""
     return table.key[:3] == ("connection_id", "product_id", "option_id")
-
-
-def _spelling(session: "psycopg.Connection[Any]") -> "psycopg.Cursor[Any]":
-    """A cursor that puts parameters into the text itself; placeholders are `%s`."""
-    from psycopg import ClientCursor  # noqa: PLC0415 - an extra
-
-    return ClientCursor(session)

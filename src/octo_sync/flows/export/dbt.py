@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from octo_sync.destinations.postgres.session import parts_of
 from octo_sync.destinations.reading import TableInfo
 from octo_sync.errors import ConfigError
 from octo_sync.flows.templates import filled
@@ -87,6 +86,8 @@ def _output(published: Path | str) -> dict[str, object]:
     if isinstance(published, Path):
         copy = {"path": str(published.resolve()), "alias": _ATTACHED, "read_only": True}
         return {"type": "duckdb", "path": "octo_dbt.duckdb", "attach": [copy]}
+    from octo_sync.destinations.postgres.session import parts_of  # noqa: PLC0415 - its driver is an extra
+
     parts = parts_of(published)
     if "," in parts.get("port", "") + parts.get("host", ""):
         raise ConfigError(
