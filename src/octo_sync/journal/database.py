@@ -55,7 +55,7 @@ class Database(Protocol):
         return True
 
     def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
-        """What runs a statement of `sql.py` with the least ceremony: `execute(text, values)`."""
+        """What runs a statement of `queries.sql` with the least ceremony: `execute(text, values)`."""
 
     def begin(self, connection: Connection) -> None:
         """Begin a transaction that keeps other writers out from its first word."""

@@ -1,7 +1,7 @@
 """The journal's tables, column by column, and the rows that it answers with.
 
 These classes are the schema: a new journal is made from them, in a file and on a server. An older one is brought up to
-them by `store.MIGRATIONS`. The bulk statements are in `journal/sql.py`.
+them by `store.MIGRATIONS`. The bulk statements are in `journal/queries.sql`.
 
 Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sort as they are and read well in
 `sqlite3`. Longer than most modules, so that all tables stand in one place.

@@ -8,7 +8,7 @@ rebuilt by marking everything; the journal says what has to be looked at and wha
 - `database.py`: what differs between a file and a server
 - `sqlite.py`: the file · `damage.py`: is it whole · `copying.py`: its backups
 - `postgres.py`: the server · `translation.py`: SQLite's spelling of statements as PostgreSQL's
-- `models.py`: every table, column and state, and the rows of them · `sql.py`: the hand-tuned statements
+- `models.py`: every table, column and state, and the rows of them · `queries.sql`: the hand-tuned statements
 - one file for each noun that `Journal` has
 """
 

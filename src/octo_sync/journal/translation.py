@@ -1,6 +1,6 @@
 """SQLite's spelling of the journal's statements, said as PostgreSQL says it.
 
-There is one text of each statement (`sql.py`). What differs is spelling: numbered parameters, lists that travel as JSON,
+There is one text of each statement (`queries.sql`). What differs is spelling: numbered parameters, lists that travel as JSON,
 hints. Whatever is not named here means the same on both engines.
 """
 
