@@ -1,6 +1,7 @@
 """Imports run one way, and each library has one home.
 
-    cli → app → dashboard, receiver → flows → octo, journal, destinations, tables, reconciliation, pipeline → model, errors, statements
+    cli → app → dashboard, receiver → flows → octo, journal, destinations, tables, reconciliation, pipeline
+    → model, errors, statements
 
 Those in the middle do not import each other, but for destinations, which read what a table is from `tables`, and `tables`,
 which read what a record is from `octo`. `sandbox` is a

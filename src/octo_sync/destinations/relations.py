@@ -1,9 +1,19 @@
 """What goes into statements and comes out of them: rows of the program as a relation, and how many rows were touched."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from octo_sync.statements import statements
+
+_LANDING = statements(Path(__file__).parent / "landing" / "statements.sql")
+
+
+def sql(name: str, **parts: object) -> str:
+    """A statement of `landing/statements.sql`, with these parts where it has a place for them."""
+    return _LANDING[name].format_map(parts)
 
 
 def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:

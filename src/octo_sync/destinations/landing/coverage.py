@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, sql
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.ops import COVERAGE
 
@@ -47,17 +47,10 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
         found = db.execute("select connection_id, resource, key from covering where is_wrong").fetchall()
         wrong = sorted(Subject.from_key(*row) for row in found)
     db.execute(f"delete from ops.coverage o using covering n where {_SAME}")
-    # While rows are missed, an equal answer must be looked at again: it may be the second proof.
-    misses = (
-        "exists (select 1 from ops.absences a where a.connection_id = n.connection_id and "
-        "(a.resource = n.resource and a.subject_key = n.key "
-        "or n.resource = 'products' and a.resource = 'product' "
-        "or n.resource = 'bookings' and a.table_name = 'core.bookings'))"
-    )
-    values = ", ".join(
-        f"case when {misses} then null else n.{c} end" if c == "answer_hash" and missed else f"n.{c}" for c in _COLUMNS
-    )
-    db.execute(f"insert into ops.coverage ({', '.join(_COLUMNS)}) select {values} from covering n")
+    values = {c: f"n.{c}" for c in _COLUMNS}
+    if missed:
+        values["answer_hash"] = f"case when {sql('still_missed')} then null else n.answer_hash end"
+    db.execute(f"insert into ops.coverage ({', '.join(values)}) select {', '.join(values.values())} from covering n")
     return wrong
 
 
@@ -73,33 +66,16 @@ def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered]
     select, values = answers_as(lists, ("connection_id", "subject_key", "travel_month", *_VERIFIED))
     db.execute(f"create or replace temp table listing as {select}", values)
     former = "o.resource = 'open_dated' and o.connection_id = n.connection_id and o.travel_month = n.travel_month"
-    db.execute(
-        "update ops.coverage o set verified_at_utc = n.verified_at_utc, source = n.source, request_seq = n.request_seq, "
-        f"run_id = $1 from listing n where n.is_equal and {former} and o.request_seq < n.request_seq",
-        [run_id],
-    )
+    db.execute(sql("open_dated_equal", former=former), [run_id])
     if all(a.unchanged for a in lists):
         return
-    db.execute(f"update ops.coverage o set travel_month = null from listing n where not n.is_equal and {former}")
+    db.execute(sql("open_dated_gone", former=former))
     shown = "select connection_id, subject_key, uuid as booking_uuid from staged_bookings where resource = 'bookings'"
     if any(a.seen for a in lists):
         shown += " union select connection_id, subject_key, booking_uuid from seen_bookings"
-    db.execute(
-        "create or replace temp table shown_bookings as select n.*, t.local_date, to_json([t.booking_uuid])::varchar as key "
-        f"from ({shown}) s join listing n using (connection_id, subject_key) join core.bookings t "
-        "on t.connection_id = s.connection_id and t.booking_uuid = s.booking_uuid where not t.is_deleted "
-        "qualify row_number() over (partition by t.connection_id, t.booking_uuid order by n.request_seq desc) = 1"
-    )
-    db.execute(
-        "delete from ops.coverage o using shown_bookings n where o.resource = 'open_dated' "
-        "and o.connection_id = n.connection_id and o.key = n.key"
-    )
-    db.execute(
-        "insert into ops.coverage (connection_id, resource, key, travel_month, verified_at_utc, source, row_count, "
-        "is_complete, missing_capabilities, request_seq, run_id) select connection_id, 'open_dated', key, travel_month, "
-        "verified_at_utc, source, 1, true, missing_capabilities, request_seq, $1 from shown_bookings where local_date is null",
-        [run_id],
-    )
+    db.execute(sql("shown_bookings", shown=shown))
+    db.execute(sql("open_dated_forget"))
+    db.execute(sql("open_dated_shown"), [run_id])
 
 
 def answers_as(

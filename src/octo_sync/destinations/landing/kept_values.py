@@ -13,7 +13,7 @@ from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing.losses import Group, Losses, within
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
-from octo_sync.destinations.relations import run
+from octo_sync.destinations.relations import run, sql
 from octo_sync.tables.schema import Column, Merge, Noun, Table
 
 GONE = "i.connection_id is null"
@@ -195,21 +195,11 @@ class Keeping:
             self.losses.doubtful.update((str(c), str(u)) for c, u in found)
 
     def _note_older(self, table: Table) -> None:
-        """Say of the rows that were spared that they are older as a whole; without a hash, so that the same again is news."""
-        run(
-            self.db,
-            f"update {placed(table)} t set stale_columns = '*', row_hash = null from spared s "
-            f"where {equal(table.key, 's', 't')}",
-        )
+        """Say of the rows that were spared that they are older as a whole."""
+        run(self.db, sql("older_rows", table=placed(table), same=equal(table.key, "t", "s")))
 
     def _note_stale(self, table: Table, rows: str, entry: str) -> None:
         """Say in the rows that own these details that they are older: `rows` is a relation with the owner's key."""
-        owner = f"{MAIN}.{table.parent or 'core.products'}"
-        same = equal(table.parent_key or table.scope, "t", "s")
-        keys = ", ".join(table.parent_key or table.scope)
-        run(
-            self.db,
-            f"update {owner} t set row_hash = null, stale_columns = concat_ws(',', t.stale_columns, {entry}) "
-            f"from (select distinct {keys} from {rows}) s where {same} and not list_contains("
-            f"string_split(coalesce(t.stale_columns, ''), ','), {entry})",
-        )
+        keys = table.parent_key or table.scope
+        parts = {"owner": f"{MAIN}.{table.parent or 'core.products'}", "keys": ", ".join(keys)}
+        run(self.db, sql("older_details", rows=rows, entry=entry, same=equal(keys, "t", "s"), **parts))

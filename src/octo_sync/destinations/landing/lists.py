@@ -4,6 +4,8 @@ Some services take the days of a list for days of booking instead of travel. The
 `ops.schema_drift` remembers it. `marts.booking_lists` says the same to readers. Pure: texts that both engines run.
 """
 
+from octo_sync.destinations.relations import sql
+
 
 def by_booking(connection: str, ops: str = "ops") -> str:
     """Whether the service of a connection lists by day of booking; `connection` is the expression of its name."""
@@ -31,11 +33,5 @@ def unlisted(private: str) -> str:
 
     `private` is what stands before the names of private tables. On DuckDB.
     """
-    return (
-        f"with known as (select booking_uuid as uuid, case when {by_booking('t.connection_id')} then {booked_on('t')} "
-        "else local_date end as day from core.bookings t where connection_id = $1 and not is_deleted union all "
-        "select key, try_cast(left(arg_max(payload, fetched_at_utc)->'availability'->>'localDateTimeStart', 10) as date) "
-        f"from {private}raw.records r where connection_id = $1 and resource = 'booking' and not exists "
-        "(select 1 from core.bookings t where t.connection_id = $1 and t.booking_uuid = r.key) group by key) "
-        "select uuid from known where day is null or day not between $2 and $3 order by uuid"
-    )
+    parts = {"by_booking": by_booking("t.connection_id"), "booked_on": booked_on("t"), "private": private}
+    return sql("unlisted", **parts)

@@ -15,7 +15,7 @@ from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.kept_values import GONE, Keeping, decided, equal
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
-from octo_sync.destinations.relations import run
+from octo_sync.destinations.relations import run, sql
 from octo_sync.tables.schema import Merge, Table
 
 _AUDIT = {
@@ -292,15 +292,9 @@ class Merger(Keeping):
 
     def forget_absences(self, table: Table) -> None:
         """Rows that are in an answer again are missed no longer."""
-        absences = f"{MAIN}.ops.absences"
         if table.full_name in self.absences:
-            found = self.db.execute(
-                f"delete from {absences} a where table_name = '{table.full_name}' and exists "
-                f"(select 1 from ({self._shown(table)}) t "
-                f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key) "
-                f"returning connection_id, resource"
-            ).fetchall()
-            for connection, resource in found:
+            parts = {"table": table.full_name, "shown": self._shown(table), "key": key_json(table, "t")}
+            for connection, resource in self.db.execute(sql("shown_again", **parts)).fetchall():
                 # Its own id was asked first, and the list only because of that answer.
                 if table.own_subject and resource == table.noun:
                     self.contradicted[connection] = self.contradicted.get(connection, 0) + 1
@@ -309,71 +303,34 @@ class Merger(Keeping):
         """Record live rows inside `scope` that the complete answers did not have.
 
         `scope` is a select of the table's scope columns and `resource, subject_key, request_seq` of the subject to ask
-        again, of departures and bookings also of `window_start`, `window_end` and `date_meaning`. A miss counts once per
-        request (R7).
+        again, of departures and bookings also of `window_start`, `window_end` and `date_meaning`.
         """
-        target = f"{MAIN}.{table.full_name}"
         if table.full_name not in self.had_rows:
             return
-        absences = f"{MAIN}.ops.absences"
-        key = key_json(table, "t")
-        incoming = f"({self._shown(table)})"
+        target, key, shown = f"{MAIN}.{table.full_name}", key_json(table, "t"), f"({self._shown(table)})"
+        going = f"not t.is_deleted and not exists (select 1 from {shown} i where {equal(table.key, 't', 'i')})"
+        newer = ""
+        asked = {"ask": "p.resource", "subject_key": "p.subject_key", "misses": 1}
         if table.own_subject:
-            ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
-            # Its own document, asked for later than this answer, knows better (R6).
-            said = (
-                f" or {table.final} and c.row_count > 0 and c.verified_at_utc > landing_now() - interval '30 days'"
-                if table.final
-                else ""
-            )
-            newer = (
-                f" and not exists (select 1 from {MAIN}.ops.coverage c where c.connection_id = t.connection_id "
-                f"and c.resource = '{table.own_subject}' and c.key = {key} and (c.request_seq > p.request_seq{said}))"
-            )
-        else:
-            ask, subject_key, misses, newer = "p.resource", "p.subject_key", "1", ""
-        going = f"not t.is_deleted and not exists (select 1 from {incoming} i where {equal(table.key, 't', 'i')})"
+            asked = {"ask": quoted(table.own_subject), "subject_key": key, "misses": 0}
+            final = sql("final", final=table.final) if table.final else ""
+            newer = " and not " + sql("newer", kind=table.own_subject, key=key, final=final)
         if table.unsaid:
-            spared = self._spare(
-                table,
-                f"select t.* from {target} t semi join ({scope}) p on {equal(table.scope, 't', 'p')} where {going}",
-                incoming,
-            )
+            rows = f"from {target} t semi join ({scope}) p on {equal(table.scope, 't', 'p')} where {going}"
+            spared = self._spare(table, f"select t.* {rows}", shown)
             if spared:
                 self._note_older(table)
                 newer += f" and not {spared}"
-        missed = run(
-            self.db,
-            f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
-            f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
-            f"from {target} t join ({scope}) p on {equal(table.scope, 't', 'p')}{self._within(table)} "
-            f"where {going}{newer}{self._prune()} group by all",
-        )
+        parts = {"table": target, "scope": scope, "within": equal(table.scope, "t", "p") + self._within(table)}
+        going = f"{going}{newer}{self._prune()}"
+        missed = run(self.db, sql("missed", key=key, going=going, **asked, **parts))
         self.absent += missed
         if missed:
-            run(
-                self.db,
-                f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq, "
-                f"resource = m.resource, subject_key = m.subject_key from missed m "
-                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
-                f"and m.request_seq > a.request_seq",
-            )
-            run(
-                self.db,
-                f"insert into {absences} select connection_id, '{table.full_name}', key, resource, subject_key, misses, "
-                f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
-                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)",
-            )
+            for name in ("missed_again", "missed_first"):
+                run(self.db, sql(name, table=table.full_name))
             self.absences.add(table.full_name)
         if not table.own_subject and table.full_name in self.absences:
-            # Neither shown nor missed this time: it lies outside the days that are asked for now, such as yesterday. No
-            # answer will ever prove anything about it.
-            run(
-                self.db,
-                f"delete from {absences} a using ({scope}) p where a.table_name = '{table.full_name}' "
-                f"and a.connection_id = p.connection_id and a.resource = p.resource and a.subject_key = p.subject_key "
-                f"and a.request_seq < p.request_seq",
-            )
+            run(self.db, sql("missed_outside", table=table.full_name, scope=scope))
 
     @staticmethod
     def _within(table: Table) -> str:

@@ -9,7 +9,7 @@ import duckdb
 
 from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.landing.kept_values import decided
-from octo_sync.destinations.relations import run
+from octo_sync.destinations.relations import run, sql
 from octo_sync.tables.schema import Table
 
 FEW = 2_000
@@ -20,12 +20,7 @@ _OPTION = ("connection_id", "product_id", "option_id")
 
 def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     """The keys that are staged and not on their days, where they may be on others; one a row."""
-    return db.execute(
-        "select distinct s.connection_id, s.product_id, s.option_id, s.id "
-        "from staged_availability s where not exists (select 1 from core.availability t "
-        "where t.connection_id = s.connection_id and t.product_id = s.product_id and t.option_id = s.option_id "
-        "and t.availability_id = s.id)"
-    ).fetchall()
+    return db.execute(sql("new_departures")).fetchall()
 
 
 def are_elsewhere(db: duckdb.DuckDBPyConnection, table: Table, prune: str, new: int) -> bool:
@@ -56,13 +51,4 @@ def carry(db: duckdb.DuckDBPyConnection, table: Table) -> int:
 
 def leave(db: duckdb.DuckDBPyConnection, table: Table) -> None:
     """A month that a departure has left is no longer what its last answer said: an equal one is read again."""
-    moved = "old_row is not null and date_trunc('month', old_local_date) <> date_trunc('month', local_date)"
-    same = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
-    run(
-        db,
-        f"update ops.coverage t set answer_hash = null, row_count = greatest(0, t.row_count - m.live) from "
-        f"(select c.connection_id, c.key, count(*) filter (not d.old_is_deleted) as live from {decided(table)} d "
-        f"join ops.coverage c on c.resource = 'availability' and {same} "
-        f"and d.old_local_date between c.window_start and c.window_end where {moved} group by all) m "
-        f"where t.resource = 'availability' and t.connection_id = m.connection_id and t.key = m.key",
-    )
+    run(db, sql("month_left", decided=decided(table)))

@@ -14,7 +14,7 @@ import duckdb
 
 from octo_sync.destinations.base import Answered
 from octo_sync.destinations.landing.coverage import answers_as
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, sql
 from octo_sync.model import SubjectKind, Window
 from octo_sync.tables.schema import STAGED, Noun, Table
 
@@ -134,12 +134,7 @@ class Stage:
 
     def note_digests(self) -> None:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
-        self.db.execute(
-            "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
-            "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.uuid "
-            "and t.row_hash is not null "
-            "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
-        )
+        self.db.execute(sql("digests"))
 
     def absence_scope(self, table: Table) -> str | None:
         """Which rows of the table the complete answers speak for: a relation for `Merger.note_absences`, or None."""
@@ -169,31 +164,9 @@ class Stage:
         """
         kinds = {a.subject.kind for a in self.answered}
         if self.noun.name == "products":
-            self.db.execute(
-                "update ops.coverage c set answer_hash = null from "
-                "(select distinct connection_id, resource from staged_products) s "
-                "where c.connection_id = s.connection_id and c.answer_hash is not null and "
-                "(c.resource = 'products' and s.resource = 'product' or c.resource = 'product' and s.resource = 'products')"
-            )
+            self.db.execute(sql("forget_products"))
         elif self.noun.name == "bookings":
             if SubjectKind.BOOKINGS in kinds:
-                self.db.execute(
-                    "update ops.coverage c set answer_hash = null from staged_bookings s "
-                    "where s.resource = 'bookings' and c.connection_id = s.connection_id and c.resource = 'booking' "
-                    "and c.answer_hash is not null and c.key = to_json([s.uuid])::varchar"
-                )
+                self.db.execute(sql("forget_own"))
             if SubjectKind.BOOKING in kinds:
-                self.db.execute(
-                    "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
-                    'left(s.availability."localDateTimeStart", 10)::date as new_date, '
-                    'coalesce(t.utc_created_at, s."utcCreatedAt"::timestamptz)::date as created_date, '
-                    "o.travel_month as shown_in from staged_bookings s left join core.bookings t "
-                    "on t.connection_id = s.connection_id and t.booking_uuid = s.uuid left join ops.coverage o "
-                    "on o.connection_id = s.connection_id and o.resource = 'open_dated' "
-                    "and o.key = to_json([s.uuid])::varchar where s.resource = 'booking' "
-                    "and (t.payload_digest is null or t.payload_digest is distinct from s.payload_digest or t.is_deleted)"
-                    ") b where c.connection_id = b.connection_id and c.resource = 'bookings' "
-                    "and c.answer_hash is not null and (b.local_date between c.window_start and c.window_end "
-                    "or b.new_date between c.window_start and c.window_end "
-                    "or b.created_date between c.window_start and c.window_end or b.shown_in = c.travel_month)"
-                )
+                self.db.execute(sql("forget_lists"))

@@ -15,13 +15,12 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
-from octo_sync.destinations.ddl import PRIVATE
 from octo_sync.destinations.landing.coverage import answers_as, cover, cover_open_dated
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.landing.losses import MISSING, Losses, holds
 from octo_sync.destinations.landing.merge import Merger
 from octo_sync.destinations.landing.staging import Stage
-from octo_sync.destinations.relations import drop_work_tables, given, run
+from octo_sync.destinations.relations import drop_work_tables, given, run, sql
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Noun, Table
 
@@ -29,8 +28,6 @@ _SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
 _SMALL = 1 << 20
 """Bytes of answers that are landed by one thread, and whose work tables are not worth dropping."""
-_MANY = 1_000
-"""Payloads of a landing for which it is worth to ask whether any is there."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
 CONTRADICTION = "listed, but not found by its own id"
 HIDDEN = "not listed, but found by its own id"
@@ -106,7 +103,7 @@ class LandingWork:
                     merger.merge(table)
             self.report.written.update(merger.written)
         if self._payloads:
-            self.report.written["raw.records"] = self._land_payloads(self._payloads)
+            self.report.written["raw.records"] = self._land_payloads()
 
     def land(self) -> None:
         """Rows, absences, watermark and drift: one transaction (R8)."""
@@ -161,47 +158,19 @@ class LandingWork:
         """Bookings of which a list has to decide: it must not take them for landed."""
         if doubtful:
             select, values = given({"connection_id": "varchar", "booking_uuid": "varchar"}, sorted(doubtful))
-            self.db.execute(
-                f"update core.bookings t set payload_digest = null, row_hash = null from ({select}) d "
-                "where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid",
-                values,
-            )
+            self.db.execute(sql("doubtful", doubtful=select), values)
 
-    def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
-        """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
-        if len(payloads) > _MANY and not self._has_payloads():
-            self._insert_in_slices(payloads)
-            return len(payloads)
-        columns = {
-            **dict.fromkeys(("connection_id", "resource", "key", "payload_hash"), "varchar"),
-            "number": "integer",
-        }
-        came = [(a.subject.connection, p.resource, p.key, p.digest, i) for i, (a, p) in enumerate(payloads)]
-        select, values = given(columns, came)
-        found = self.db.execute(
-            f"select n.number from ({select}) n "
-            f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
-            f"from {PRIVATE}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
-            f"using (connection_id, resource, key) "
-            "where o.latest is distinct from n.payload_hash",
-            values,
-        ).fetchall()
-        changed = [payloads[number] for (number,) in sorted(found)]
-        self._insert_in_slices(changed)
-        return len(changed)
-
-    def _has_payloads(self) -> bool:
-        return self.db.execute(f"select 1 from {PRIVATE}.raw.records limit 1").fetchone() is not None
-
-    def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
-        start, size = 0, 0
-        for end, (_, payload) in enumerate(payloads, start=1):
+    def _land_payloads(self) -> int:
+        """Keep the payloads that differ from the last one of their key; how many."""
+        start = size = kept = 0
+        for end, (_, payload) in enumerate(self._payloads, start=1):
             size += len(payload.body)
-            if size >= _SLICE or end == len(payloads):
-                self._insert_payloads(payloads[start:end])
+            if size >= _SLICE or end == len(self._payloads):
+                kept += self._land_some(self._payloads[start:end])
                 start, size = end, 0
+        return kept
 
-    def _insert_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
+    def _land_some(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
         import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed
 
         def texts(values: Iterable[str]) -> Any:  # noqa: ANN401 - an array of texts
@@ -209,7 +178,7 @@ class LandingWork:
 
         # DuckDB reads such arrays in place, fifteen times faster than the same texts as parameters.
         self.db.register(
-            "changed_payloads",
+            "came_payloads",
             {
                 "connection_id": texts(a.subject.connection for a, _ in payloads),
                 "resource": texts(p.resource for _, p in payloads),
@@ -221,12 +190,9 @@ class LandingWork:
             },
         )
         try:
-            self.db.execute(
-                f"insert into {PRIVATE}.raw.records select connection_id, resource, key, payload, payload_hash, "
-                f"fetched_at::timestamptz, source from changed_payloads"
-            )
+            return run(self.db, sql("payloads"))
         finally:
-            self.db.unregister("changed_payloads")
+            self.db.unregister("came_payloads")
 
     def _own(self) -> list[tuple[Answered, Table]]:
         """Answers about one row's own id, with the row's table."""
@@ -239,12 +205,7 @@ class LandingWork:
         if there and self._absences:
             keys = [(subject.connection, table.full_name, subject.key) for subject, table in there]
             select, values = given(dict.fromkeys(("connection_id", "table_name", "key"), "varchar"), keys)
-            found = self.db.execute(
-                f"delete from ops.absences a using ({select}) n "
-                "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key "
-                "returning a.connection_id, a.table_name, a.misses",
-                values,
-            ).fetchall()
+            found = self.db.execute(sql("found_again", there=select), values).fetchall()
             nouns = {t.full_name: t.noun for _, t in there}
             for connection, name, misses in found:
                 if not misses:
@@ -260,38 +221,14 @@ class LandingWork:
         for table in dict.fromkeys(table for _, table in gone):
             select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")
-            missed = run(
-                self.db,
-                "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
-                "coalesce(c.resource, $4) as resource, coalesce(c.key, n.key) as subject_key, "
-                "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
-                f"n.connection_id and d.resource = '{table.noun}' and d.kind = 'contradiction')) as is_new "
-                f"from ({select}) n join {table.full_name} t on t.connection_id = n.connection_id "
-                f"and t.{column} = json_extract_string(n.key, '$[0]') and not t.is_deleted "
-                f"left join ops.absences a on a.connection_id = n.connection_id and a.table_name = '{table.full_name}' "
-                "and a.key = n.key left join ops.coverage c on c.connection_id = t.connection_id "
-                f"and c.resource = '{table.noun}' and {_speaks_for(table)} qualify row_number() over "
-                "(partition by n.connection_id, n.key order by n.request_seq desc, c.request_seq desc nulls last) = 1",
-                [*values, table.own_subject],
-            )
+            parts = {"noun": table.noun, "table": table.full_name, "id": column, "speaks_for": _speaks_for(table)}
+            missed = run(self.db, sql("refused", gone=select, **parts), [*values, table.own_subject])
             if not missed:
                 continue
             self.report.absent += missed
             self._absences.add(table.full_name)
-            self.db.execute(
-                "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
-                f"where a.connection_id = r.connection_id and a.table_name = '{table.full_name}' and a.key = r.key "
-                "and r.request_seq > a.request_seq"
-            )
-            self.db.execute(
-                f"insert into ops.absences select connection_id, '{table.full_name}', key, resource, subject_key, 1, "
-                "request_seq, landing_now() from refused where is_new"
-            )
-            # An equal list says what these rows are about, so its bytes must be read.
-            self.db.execute(
-                "update ops.coverage c set answer_hash = null from refused r where r.is_new "
-                "and c.connection_id = r.connection_id and c.resource = r.resource and c.key = r.subject_key"
-            )
+            for name in ("refused_again", "refused_first", "read_their_lists"):
+                self.db.execute(sql(name, table=table.full_name))
 
     def _miss_nothing_unasked(self) -> None:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
@@ -330,26 +267,15 @@ class LandingWork:
         self._missing()
         lists = [a for a in self._fresh if a.subject.kind is SubjectKind.BOOKINGS and not a.unchanged]
         if by_travel := sorted({a.subject.connection for a in lists if a.date_meaning == "travel"}):
-            self.db.execute(
-                "delete from ops.schema_drift where resource = 'bookings' and kind = 'meaning' "
-                "and connection_id in (select unnest($1::varchar[]))",
-                [by_travel],
-            )
+            self.db.execute(sql("listed_by_travel"), [by_travel])
         self._unknown_values()
         for a in self._fresh:
             for d in a.drift:
                 self._found[d.connection, d.resource, d.kind, d.name] += d.count
         for key, count in self._found.items():
-            if not run(
-                self.db,
-                "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
-                "where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
-                [*key, count],
-            ):
-                self.db.execute(
-                    "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)",
-                    [*key, count],
-                )
+            if not run(self.db, sql("drift_again"), [*key, count]):
+                first = "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)"
+                self.db.execute(first, [*key, count])
 
 
 def _speaks_for(table: Table) -> str:
