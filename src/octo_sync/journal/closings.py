@@ -72,14 +72,7 @@ class Closings(Table):
 
     def add(self, closing: Closing) -> bool:
         """Keep it, durably; False where the period is closed already, which changes nothing."""
-        return bool(
-            self._store.change(
-                "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) ON CONFLICT DO NOTHING",
-                _PREFIX + closing.period,
-                msgspec.json.encode(closing).decode(),
-                to_text(closing.closed_at),
-            )
-        )
+        return self._store.settings.add(_PREFIX + closing.period, msgspec.json.encode(closing).decode())
 
     def all(self) -> Sequence[Closing]:
         """All of them, the latest period first."""

@@ -1,10 +1,11 @@
 """Where webhooks are accepted: one row for each unguessable address that was ever given to a service."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import insert, select
 
+from octo_sync.journal import sql
 from octo_sync.journal.models import EndpointRow, columns, to_text
 from octo_sync.journal.store import Table
 
@@ -36,11 +37,7 @@ class Endpoints(Table):
 
     def activate(self, endpoint: str, subscription_id: str) -> None:
         """The service has a subscription at this address. A retired row stays retired."""
-        self._store.change(
-            "UPDATE endpoints SET state = 'active', subscription_id = ? WHERE endpoint = ? AND state <> 'retired'",
-            subscription_id,
-            endpoint,
-        )
+        self._store.change(sql.ENDPOINT_ACTIVE, endpoint, subscription_id)
 
     def seen(self, deliveries: Mapping[str, str]) -> None:
         """Authentic deliveries have come: endpoint → subscription id as the delivery says, or an empty text.
@@ -48,14 +45,7 @@ class Endpoints(Table):
         Only the first one of each is noted, so that calling it again costs nothing worth mentioning.
         """
         now = to_text(self._store.clock.now())
-        with self._store.writing() as opened:
-            for endpoint, subscription_id in deliveries.items():
-                opened.exec_driver_sql(
-                    "UPDATE endpoints SET state = 'active', seen_at = ?2, "
-                    "subscription_id = coalesce(subscription_id, nullif(?3, '')) "
-                    "WHERE endpoint = ?1 AND state <> 'retired' AND seen_at IS NULL",
-                    (endpoint, now, subscription_id),
-                )
+        self._each(sql.ENDPOINT_SEEN, [(endpoint, now, said) for endpoint, said in deliveries.items()])
 
     def refused(self, endpoints: Collection[str]) -> int:
         """Deliveries with a wrong secret have come to these addresses; how many of them that was news about.
@@ -63,33 +53,20 @@ class Endpoints(Table):
         The next check of the subscription then moves it to a new address. What comes to unknown addresses is nobody's.
         """
         now = to_text(self._store.clock.now())
-        with self._store.writing() as opened:
-            return sum(
-                opened.exec_driver_sql(
-                    "UPDATE endpoints SET refused_at = ?2 "
-                    "WHERE endpoint = ?1 AND state <> 'retired' AND refused_at IS NULL",
-                    (endpoint, now),
-                ).rowcount
-                for endpoint in endpoints
-            )
+        return self._each(sql.ENDPOINT_REFUSED, [(endpoint, now) for endpoint in endpoints])
 
     def subscription_gone(self, connection: str, subscription_id: str) -> None:
         """The service has no such subscription any more; what is on its way to its addresses is still accepted."""
-        self._store.change(
-            "UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?",
-            connection,
-            subscription_id,
-        )
+        self._store.change(sql.ENDPOINT_GONE, connection, subscription_id)
 
     def retire(self, endpoints: Collection[str]) -> None:
         """Accept nothing more at these addresses. Twice is fine."""
-        if not endpoints:
-            return
-        now = self._store.clock.now()
+        if endpoints:
+            now = self._store.clock.now()
+            self._each(sql.ENDPOINT_RETIRED, [(endpoint, to_text(now)) for endpoint in endpoints])
+            self._store.change("DELETE FROM endpoints WHERE retired_at < ?", to_text(now - _REMEMBERED))
+
+    def _each(self, statement: str, rows: Sequence[tuple[str, ...]]) -> int:
+        """Carry out a statement with each of these values, in one transaction; in how many rows it changed something."""
         with self._store.writing() as opened:
-            for endpoint in endpoints:
-                opened.exec_driver_sql(
-                    "UPDATE endpoints SET state = 'retired', retired_at = ? WHERE endpoint = ? AND state <> 'retired'",
-                    (to_text(now), endpoint),
-                )
-            opened.exec_driver_sql("DELETE FROM endpoints WHERE retired_at < ?", (to_text(now - _REMEMBERED),))
+            return sum(opened.exec_driver_sql(statement, row).rowcount for row in rows)

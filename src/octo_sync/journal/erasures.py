@@ -21,11 +21,8 @@ from octo_sync.journal.models import (
     Setting,
     SubjectRow,
     columns,
-    to_text,
 )
-from octo_sync.journal.numbers import Numbers
-from octo_sync.journal.settings import Settings
-from octo_sync.journal.store import Store
+from octo_sync.journal.store import Table
 
 _PREFIX = "erasure "
 _SECRET = "privacy secret"  # noqa: S105 - the setting's name
@@ -75,32 +72,20 @@ class Erased:
         return f"Erased({len(self.erasures)} erasures)"
 
 
-class Erasures:
+class Erasures(Table):
     """The settings that are erasures, and what goes from `deliveries`, `subjects`, `quarantined_records` and `runs`."""
-
-    def __init__(self, store: Store, settings: Settings, numbers: Numbers) -> None:
-        self._store = store
-        self._settings = settings
-        self._numbers = numbers
 
     def secret(self, make: Callable[[], str]) -> str:
         """The project's key for hashes; the first who asks makes it."""
-        found = self._settings.get(_SECRET)
+        found = self._store.settings.get(_SECRET)
         if found is None:
-            fresh = make()
-            self._store.change(
-                "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) "
-                "ON CONFLICT (connection, name) DO NOTHING",  # another process may have been faster
-                _SECRET,
-                fresh,
-                to_text(self._store.clock.now()),
-            )
-            found = self._settings.get(_SECRET) or fresh
+            self._store.settings.add(_SECRET, fresh := make())
+            found = self._store.settings.get(_SECRET) or fresh
         return found
 
     def request(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
         """Ask for an erasure, durably. The owner of the warehouse notices by the counter and carries it out."""
-        number = self._numbers.reserve(1)[0]
+        number = self._store.numbers.reserve(1)[0]
         asked = Erasure(
             id=str(number),
             people=tuple(sorted(set(people))),
@@ -112,7 +97,7 @@ class Erasures:
 
     def note(self, erasure: Erasure) -> None:
         """Write down how far it is."""
-        self._settings.set(_PREFIX + erasure.id, msgspec.json.encode(erasure).decode())
+        self._store.settings.set(_PREFIX + erasure.id, msgspec.json.encode(erasure).decode())
 
     def rows(self) -> list[Erasure]:
         """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
@@ -128,12 +113,12 @@ class Erasures:
 
     def find(self, id_: str) -> Erasure | None:
         """One of them."""
-        value = self._settings.get(_PREFIX + id_)
+        value = self._store.settings.get(_PREFIX + id_)
         return None if value is None else _READ.decode(value)
 
     def erased(self) -> Erased:
         """What another journal of this project must not forget."""
-        return Erased(self._settings.get(_SECRET), tuple(self.rows()))
+        return Erased(self._store.settings.get(_SECRET), tuple(self.rows()))
 
     def erase_again(self, erased: Erased) -> None:
         """Take over what was erased according to the journal of a project that this one replaces, to be carried out here.
@@ -141,15 +126,15 @@ class Erasures:
         The key for hashes stays the one of this journal: what is in its warehouse was made with it. So erasures that were
         asked for under another keep that beside them, and get ids of their own, which no erasure of this journal has.
         """
-        own = self._settings.get(_SECRET)
+        own = self._store.settings.get(_SECRET)
         if own is None and erased.secret is not None:
-            self._settings.set(_SECRET, own := erased.secret)
+            self._store.settings.set(_SECRET, own := erased.secret)
         known = {_asked(erasure, own) for erasure in self.rows()}
         for erasure in erased.erasures:
             if _asked(erasure, erased.secret) in known:
                 continue
             key = erasure.key or erased.secret
-            fresh = str(self._numbers.reserve(1)[0])
+            fresh = str(self._store.numbers.reserve(1)[0])
             self.note(
                 dataclasses.replace(
                     erasure, id=fresh, key=None if key == own else key, carried=False, done_at=None, left=()

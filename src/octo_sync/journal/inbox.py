@@ -118,9 +118,7 @@ class Inbox(Table):
 
     def about(self, connection: str, booking_uuid: str, limit: int) -> list[Delivery]:
         """The newest deliveries of a connection that name a booking, the newest first."""
-        named = "SELECT id FROM deliveries WHERE connection = ?1 AND instr(body, ?2) > 0 ORDER BY id DESC LIMIT ?3"
-        with self._store.reading() as opened:
-            found = [id_ for (id_,) in opened.exec_driver_sql(named, (connection, booking_uuid.encode(), limit))]
+        found = [id_ for (id_,) in self._store.ask(sql.ABOUT, connection, booking_uuid.encode(), limit)]
         delivery = columns(Delivery)
         return self._store.rows(select(Delivery).where(delivery.id.in_(found)).order_by(delivery.id.desc()))
 

@@ -8,6 +8,7 @@ from typing import Self
 from sqlalchemy import select
 
 from octo_sync.errors import LeaseHeld
+from octo_sync.journal import sql
 from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import LeaseRow, columns, to_text
@@ -98,16 +99,10 @@ class Leases(Table):
         """For `acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
         now = to_text(self._store.clock.now())
         with self._store.writing() as connection:
-            fence = connection.exec_driver_sql(
-                "UPDATE leases SET fence = (SELECT max(fence) FROM leases) + 1, owner = ?, pid = ?, host = ?, "
-                "acquired_at = ?, released_at = NULL WHERE name = 'writer' RETURNING fence",
-                (owner, pid, host, now),
-            ).scalar_one()
+            fence = connection.exec_driver_sql(sql.TAKE_LEASE, (owner, pid, host, now)).scalar_one()
             # Whoever owned one connection, and does not know that it is over, is refused.
             connection.exec_driver_sql("DELETE FROM leases WHERE name <> 'writer'")
-            connection.exec_driver_sql(
-                "UPDATE runs SET status = 'killed', ended_at = ?, error = ? WHERE status = 'running'", (now, KILLED)
-            )
+            connection.exec_driver_sql(sql.CLOSE_KILLED, (now, KILLED))
         self._store.fence = int(fence)
         return self._store.fence
 

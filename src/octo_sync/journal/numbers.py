@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
+from octo_sync.journal import sql
 from octo_sync.journal.store import Table
 
 _SHARED = "shared "
-_COUNT = """
-INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value
-"""
 
 
 class Numbers(Table):
@@ -30,7 +28,7 @@ class Numbers(Table):
         rows = [(f"{_SHARED}{name}", count) for name, count in counts.items() if count]
         if rows:
             with self._store.writing() as connection:
-                connection.exec_driver_sql(_COUNT, rows)
+                connection.exec_driver_sql(sql.COUNT, rows)
 
     def counted(self) -> dict[str, int]:
         """What they have done, all of them together, ever."""

@@ -9,8 +9,7 @@ from octo_sync.errors import JournalError
 from octo_sync.journal import sql
 from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, to_text
 from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
-from octo_sync.journal.store import Store
-from octo_sync.journal.subjects import Subjects
+from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
 
 _LONGEST_REASON = 2000
@@ -18,12 +17,8 @@ _SAME = ("connection", "resource", "key", "path", "reason", "count", "first_at",
 """What an entry says of a record as the table has it."""
 
 
-class Quarantine:
+class Quarantine(Table):
     """The `quarantined_records` table and the quarantined rows of `subjects`."""
-
-    def __init__(self, store: Store, subjects: Subjects) -> None:
-        self._store = store
-        self._subjects = subjects
 
     def add_record(
         self,
@@ -101,7 +96,7 @@ class Quarantine:
         with self._store.lock:
             entries = self._named(ids)
             if subjects := list(dict.fromkeys(entry.subject for entry in entries if entry.subject is not None)):
-                self._subjects.mark(subjects, Source.USER)
+                self._store.subjects.mark(subjects, Source.USER)
         return entries
 
     def drop(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
@@ -116,7 +111,7 @@ class Quarantine:
                     table = SubjectRow if entry.what == "subject" else QuarantinedRecord
                     row_id = int(entry.id.rpartition("-")[2])
                     connection.execute(delete(table).where(columns(table).id == row_id))
-            self._subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)
+            self._store.subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)
         return entries
 
     def counts(self) -> list[QuarantineCount]:

@@ -319,3 +319,55 @@ WHERE name = ?2 AND resolved_at IS NULL AND ("key", bucket, field) IN (
 UPDATE differences SET resolved_at = ?3
 WHERE name = ?1 AND resolved_at IS NULL AND run_id <> ?2 AND (
   day BETWEEN ?4 AND ?5 OR (day IS NULL AND run_id NOT IN (SELECT value FROM json_each(?6))))
+
+-- name: NOTE
+-- A setting: connection, name, value, now. What follows says what becomes of one that is there.
+INSERT INTO settings (connection, name, value, changed_at) VALUES (?, ?, ?, ?) ON CONFLICT (connection, name)
+
+-- name: TAKE_SHARE
+-- The next fence, with a name-plate: ?1 name, ?2 owner, ?3 pid, ?4 host, ?5 now.
+INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at)
+SELECT CAST(?1 AS TEXT), max(fence) + 1, ?2, ?3, ?4, ?5, NULL FROM leases WHERE true
+ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, pid = excluded.pid, host = excluded.host,
+  acquired_at = excluded.acquired_at, released_at = NULL
+RETURNING fence
+
+-- name: TAKE_LEASE
+-- The one writer's: owner, pid, host, now.
+UPDATE leases SET fence = (SELECT max(fence) FROM leases) + 1, owner = ?, pid = ?, host = ?, acquired_at = ?, released_at = NULL
+WHERE name = 'writer' RETURNING fence
+
+-- name: CLOSE_KILLED
+-- Runs that a killed owner left open: now, why.
+UPDATE runs SET status = 'killed', ended_at = ?, error = ? WHERE status = 'running'
+
+-- name: FIRST_LEASE
+-- The one that nobody has: ?1 its fence, ?2 now.
+INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at) VALUES ('writer', ?1, 'nobody', 0, '', ?2, ?2)
+
+-- name: COUNT
+-- Adds to a counter: ?1 name, ?2 how many.
+INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value
+
+-- name: ENDPOINT_ACTIVE
+UPDATE endpoints SET state = 'active', subscription_id = ?2 WHERE endpoint = ?1 AND state <> 'retired'
+
+-- name: ENDPOINT_SEEN
+-- The first authentic delivery came: ?1 endpoint, ?2 now, ?3 subscription as it says, or an empty text.
+UPDATE endpoints SET state = 'active', seen_at = ?2, subscription_id = coalesce(subscription_id, nullif(?3, ''))
+WHERE endpoint = ?1 AND state <> 'retired' AND seen_at IS NULL
+
+-- name: ENDPOINT_REFUSED
+-- The first delivery with a wrong secret came: ?1 endpoint, ?2 now.
+UPDATE endpoints SET refused_at = ?2 WHERE endpoint = ?1 AND state <> 'retired' AND refused_at IS NULL
+
+-- name: ENDPOINT_RETIRED
+UPDATE endpoints SET state = 'retired', retired_at = ?2 WHERE endpoint = ?1 AND state <> 'retired'
+
+-- name: ENDPOINT_GONE
+-- The service has no such subscription any more: connection, subscription.
+UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?
+
+-- name: ABOUT
+-- The newest deliveries of a connection ?1 that name ?2, at most ?3.
+SELECT id FROM deliveries WHERE connection = ?1 AND instr(body, ?2) > 0 ORDER BY id DESC LIMIT ?3

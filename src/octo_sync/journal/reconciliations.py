@@ -16,7 +16,7 @@ from sqlmodel import SQLModel
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.erasures import GONE, Erasures
+from octo_sync.journal.erasures import GONE
 from octo_sync.journal.models import (
     AcceptanceRow,
     AgedDifference,
@@ -29,8 +29,7 @@ from octo_sync.journal.models import (
     to_text,
 )
 from octo_sync.journal.rows import DifferenceCount
-from octo_sync.journal.settings import Settings
-from octo_sync.journal.store import Store
+from octo_sync.journal.store import Table
 from octo_sync.model import Window
 
 MOST_DIFFERENCES = 100_000
@@ -49,13 +48,8 @@ _Identity = tuple[str, str, str]
 """Key, bucket and field: which difference of a reconciliation it is."""
 
 
-class Reconciliations:
+class Reconciliations(Table):
     """The tables `reconciliation_runs`, `differences` and `acceptances`."""
-
-    def __init__(self, store: Store, settings: Settings, erasures: Erasures) -> None:
-        self._store = store
-        self._settings = settings
-        self._erasures = erasures
 
     def store(self, run: ReconciliationRun, found: Sequence[FoundDifference], seen: Collection[_Identity] = ()) -> None:
         """Store a comparison and age its differences.
@@ -113,7 +107,9 @@ class Reconciliations:
         """What was found as the statement wants it, by what it is stored under; in the same order."""
         if len(found) > MOST_DIFFERENCES:
             raise _too_many(name)
-        erased = {uuid for e in self._erasures.rows() for uuid in (*e.bookings, *(c[1] for c in e.contacts or ()))}
+        erased = {
+            uuid for e in self._store.erasures.rows() for uuid in (*e.bookings, *(c[1] for c in e.contacts or ()))
+        }
         rows: dict[_Identity, list[str | None]] = {}
         for one in found:
             if len(one.key) > _LONGEST_KEY:
@@ -219,11 +215,11 @@ class Reconciliations:
 
     def revision(self) -> int:
         """A number that grows with every change of what this file stores; 0 before the first."""
-        return int(self._settings.get(_REVISION) or 0)
+        return int(self._store.settings.get(_REVISION) or 0)
 
     def _changed(self, opened: Connection) -> None:
         # From the counter that only grows: another life of the journal never gives a number again that a copy has seen.
-        self._settings.note(opened, _REVISION, str(self._store.next_number(opened)))
+        self._store.settings.note(opened, _REVISION, str(self._store.next_number(opened)))
 
     def counts(self) -> list[DifferenceCount]:
         """How many differences are open, per reconciliation and bucket."""

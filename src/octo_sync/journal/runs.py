@@ -8,16 +8,11 @@ from sqlalchemy import delete, insert, or_, select, update
 from octo_sync.errors import JournalError
 from octo_sync.journal.models import Run, columns
 from octo_sync.journal.rows import EndStatus
-from octo_sync.journal.store import Store
-from octo_sync.journal.subjects import Subjects
+from octo_sync.journal.store import Table
 
 
-class Runs:
+class Runs(Table):
     """The table `runs`."""
-
-    def __init__(self, store: Store, subjects: Subjects) -> None:
-        self._store = store
-        self._subjects = subjects
 
     def start(
         self, command: str, pipeline: str, *, run_id: str, fence: int, options: Mapping[str, object] | None = None
@@ -38,7 +33,7 @@ class Runs:
     ) -> None:
         """Close a run and give back its claims. A run that was declared killed meanwhile stays killed."""
         # First and in any case: what is held by nobody would never be fetched again.
-        self._subjects.release_run(run_id)
+        self._store.subjects.release_run(run_id)
         run = columns(Run)
         with self._store.writing() as connection:
             if connection.execute(select(run.id).where(run.run_id == run_id)).first() is None:

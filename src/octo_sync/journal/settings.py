@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection
 
+from octo_sync.journal import sql
 from octo_sync.journal.models import to_text
 from octo_sync.journal.store import Table
 
@@ -23,11 +24,11 @@ class Settings(Table):
             with self._store.writing() as opened:
                 self.note(opened, name, value, connection=connection)
 
+    def add(self, name: str, value: str) -> bool:
+        """Note it of the project unless it is noted, by another process too; whether it was not."""
+        return bool(self._store.change(sql.NOTE + " DO NOTHING", "", name, value, to_text(self._store.clock.now())))
+
     def note(self, opened: Connection, name: str, value: str, *, connection: str = "") -> None:
         """Note it in a transaction that does more."""
-        opened.exec_driver_sql(
-            "INSERT INTO settings (connection, name, value, changed_at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (connection, name) DO UPDATE "
-            "SET value = excluded.value, changed_at = excluded.changed_at",
-            (connection, name, value, to_text(self._store.clock.now())),
-        )
+        noted = sql.NOTE + " DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at"
+        opened.exec_driver_sql(noted, (connection, name, value, to_text(self._store.clock.now())))

@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import select, update
 
 from octo_sync.errors import LeaseHeld
+from octo_sync.journal import sql
 from octo_sync.journal.faults import translated
-from octo_sync.journal.lease import KILLED, Lease, Leases
+from octo_sync.journal.lease import KILLED, Lease
 from octo_sync.journal.models import Run, columns, to_text
-from octo_sync.journal.store import SHARED, Store
+from octo_sync.journal.store import SHARED
 
 if TYPE_CHECKING:
     from octo_sync.journal.postgres import SessionLease
+    from octo_sync.journal.root import Journal
 
 _KEEPER = "keeper"
-_TAKE = """
-INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at)
-SELECT CAST(?1 AS TEXT), max(fence) + 1, ?2, ?3, ?4, ?5, NULL FROM leases WHERE true
-ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, pid = excluded.pid, host = excluded.host,
-  acquired_at = excluded.acquired_at, released_at = NULL
-RETURNING fence
-"""
 
 
 class Share(Lease):
@@ -37,15 +32,15 @@ class Share(Lease):
     Every call raises LeaseHeld when the session has ended.
     """
 
-    def __init__(self, store: Store, lock: "SessionLease", owner: str) -> None:
-        self._store, self._session, self._owner = store, lock, owner
+    def __init__(self, journal: "Journal", lock: "SessionLease", owner: str) -> None:
+        self._store, self._session, self._owner = journal, lock, owner
         # A worker that is told to stop ends while a thread of its own still takes.
         self._changing = threading.Lock()
         self.keeps = lock.hold(_KEEPER)
         # Of one who does not keep it tells its runs from others', and that it was given out wakes the others.
-        super().__init__(Leases(store), lock, self._noted("writer") if self.keeps else self._numbered())
+        super().__init__(journal.leases, lock, self._noted("writer") if self.keeps else self._numbered())
         lock.hold(_living(self.fence))
-        store.fence, store.shares = self.fence, {}
+        journal.fence, journal.shares = self.fence, {}
         self._close_killed()
 
     @property
@@ -112,7 +107,7 @@ class Share(Lease):
         """The next fence, with a name-plate."""
         given = name, self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
         with self._store.writing() as connection:
-            return int(connection.exec_driver_sql(_TAKE, given).scalar_one())
+            return int(connection.exec_driver_sql(sql.TAKE_SHARE, given).scalar_one())
 
     def _close_killed(self) -> None:
         """Runs of workers that live no more are over."""
@@ -130,20 +125,19 @@ def _living(fence: int) -> str:
     return f"worker {fence}"
 
 
-def join(store: Store, *, owner: str) -> Share:
+def join(journal: "Journal", *, owner: str) -> Share:
     """Work on the project beside others. Its journal is on a server.
 
     Raises:
         LeaseHeld: A command has it for itself; the sentence names it.
     """
-    leases = Leases(store)
-    lock = cast("SessionLease", store.database.writer_lock(Path()))
-    with translated(store.name):
+    lock = cast("SessionLease", journal.database.writer_lock(Path()))
+    with translated(journal.name):
         taken = lock.acquire(shared=True)
     if not taken:
-        raise LeaseHeld(leases.holder())
+        raise LeaseHeld(journal.leases.holder())
     try:
-        return Share(store, lock, owner)
+        return Share(journal, lock, owner)
     except BaseException:
         lock.release()
         raise

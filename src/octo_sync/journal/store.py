@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, CursorResult, Executable, Select, insert
@@ -22,6 +22,9 @@ from octo_sync.journal.faults import translated
 from octo_sync.journal.models import Act, SchemaVersion, metadata, to_text
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
+
+if TYPE_CHECKING:
+    from octo_sync.journal.root import Journal
 
 T = TypeVar("T")
 _Row = TypeVar("_Row", bound=SQLModel)
@@ -315,11 +318,7 @@ class Store:
         """
         now = self.clock.now()
         connection.exec_driver_sql("INSERT INTO counters VALUES ('seq', ?)", (int(now.timestamp() * 1_000_000),))
-        connection.exec_driver_sql(
-            "INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at) "
-            "VALUES ('writer', ?1, 'nobody', 0, '', ?2, ?2)",
-            (int(now.timestamp()), to_text(now)),
-        )
+        connection.exec_driver_sql(sql.FIRST_LEASE, (int(now.timestamp()), to_text(now)))
 
 
 def _run(opened: Connection, statement: str | Executable, values: tuple[object, ...]) -> CursorResult[Any]:
@@ -329,7 +328,7 @@ def _run(opened: Connection, statement: str | Executable, values: tuple[object, 
 
 
 class Table:
-    """One noun of the journal."""
+    """One noun of the journal, which it may ask for its others."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, journal: "Journal") -> None:
+        self._store = journal

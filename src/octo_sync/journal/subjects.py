@@ -5,14 +5,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select, tuple_
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import Backlog, KindCount
-from octo_sync.journal.store import Store
+from octo_sync.journal.store import Table
 from octo_sync.model import Claim, Source, Subject, SubjectKind
+
+if TYPE_CHECKING:
+    from octo_sync.journal.root import Journal
 
 _PAGE = 1000
 _LONGEST_MESSAGE = 2000
@@ -30,11 +34,11 @@ class _Held:
     claimed_at: str
 
 
-class Subjects:
+class Subjects(Table):
     """The `subjects` table, and the claims of this process."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, journal: "Journal") -> None:
+        super().__init__(journal)
         self._held: defaultdict[str, dict[Subject, _Held]] = defaultdict(dict)
         """By connection, of which there may be thousands."""
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.delta.flushing import flush
-from octo_sync.destinations.delta.tables import translated
+from octo_sync.destinations.delta.tables import Overtaken, marked, opened, overwrite, sweep, translated
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import WriterFenced
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import DeltaTable
 
 STATE = "octo_sync_landed"
 BUCKET, MONTH = "partition_bucket", "partition_month"
@@ -67,15 +67,11 @@ class Lake:
 
     def look(self) -> Landed | None:
         """What has landed by now, whoever landed it; None where nothing ever has. It counts from here on."""
-        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
-        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415 - the same
-
         with translated(self.root):
-            try:
-                state = self._opened[STATE] = DeltaTable(self._paths[STATE])
-            except TableNotFoundError:
+            state = opened(self._paths[STATE])
+            if state is None:
                 return None
-            self.landed = _landed(state)
+            self._opened[STATE], self.landed = state, _landed(state)
         self._reached = {**self.landed.versions, STATE: self.landed.number}
         return self.landed
 
@@ -95,7 +91,9 @@ class Lake:
                         description=self.tables[name].description,
                         configuration={**SETTINGS},
                     )
-                self._reach(name, self._latest(name))
+                made = self._latest(name)
+                flush(self._paths[name], made.version())
+                self._reach(name, made)
 
     def undo(self) -> None:
         """Bring every table back to what has landed."""
@@ -118,11 +116,13 @@ class Lake:
             WarehouseError: It cannot be written.
         """
         with translated(self.root):
-            if not self._put(name, batches, partitions, fence):
+            try:
+                self._put(name, batches, partitions, fence)
+            except Overtaken:
                 # By a landing that was cut off, or a writer that was: either never got so far that it counts.
                 self.check(fence)
                 self._undo(name, self._latest(name), fence)
-                self._put(name, batches, partitions, fence, is_last=True)
+                self._put(name, batches, partitions, fence)
 
     def commit(self, fence: int) -> None:
         """Have everything count that was written.
@@ -143,8 +143,11 @@ class Lake:
             }
         )
         with translated(self.root):
-            if not self._put(STATE, rows.to_reader, None, fence):
+            try:
+                self._put(STATE, rows.to_reader, None, fence)
+            except Overtaken:
                 self.check(fence)
+                raise
         id_ = str(self._opened[STATE].metadata().id)
         self.landed = Landed(id_, self._reached[STATE], fence, SCHEMA_VERSION, versions)
 
@@ -170,87 +173,44 @@ class Lake:
         """Have the files go that no version has needed for so many hours, also those of commits that never came."""
         with translated(self.root):
             for name in names:
-                self._table(name).vacuum(
-                    retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-                )
+                sweep(self._table(name), hours)
 
     # -- one table ----------------------------------------------------------------------------------------------
 
     def _table(self, name: str) -> "DeltaTable":
         """A table as it was reached here."""
-        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
-
         if name not in self._opened:
-            self._opened[name] = DeltaTable(self._paths[name], version=self._reached[name])
+            self._opened[name] = self._latest(name, self._reached[name])
         return self._opened[name]
 
-    def _latest(self, name: str) -> "DeltaTable":
-        """A table as it is by now."""
+    def _latest(self, name: str, version: int | None = None) -> "DeltaTable":
+        """A table as it is by now, or at a version."""
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
 
-        return DeltaTable(self._paths[name])
+        return DeltaTable(self._paths[name], version=version)
 
-    def _marks(self, fence: int) -> "CommitProperties":
-        from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - an extra that few need
-
-        return CommitProperties(
-            app_transactions=[Transaction(LANDING, self.landed.number + 1), Transaction(FENCE, fence)]
-        )
+    def _marks(self, fence: int) -> Mapping[str, int]:
+        return {LANDING: self.landed.number + 1, FENCE: fence}
 
     def _put(
-        self,
-        name: str,
-        batches: "Callable[[], pa.RecordBatchReader]",
-        partitions: str | None,
-        fence: int,
-        *,
-        is_last: bool = False,
-    ) -> bool:
-        """Write one version after the one that was reached here; False where there is another one already."""
-        from deltalake import write_deltalake  # noqa: PLC0415 - an extra that few need
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
+        self, name: str, batches: "Callable[[], pa.RecordBatchReader]", partitions: str | None, fence: int
+    ) -> None:
+        """Write one version after the one that was reached here."""
+        # Should it fail, the table is looked at anew.
+        before = self._table(name) if name in self._reached else None
+        self._opened.pop(name, None)
+        marks = self._marks(fence)
+        table = overwrite(self._paths[name], before, batches(), marks, settings=SETTINGS, partitions=partitions)
+        self._reach(name, table)
 
-        reached = self._reached.get(name, -1)
-        is_there = reached >= 0
-        target = self._table(name) if is_there else self._paths[name]
-        try:
-            write_deltalake(
-                target,
-                batches(),
-                mode="overwrite",
-                predicate=partitions,
-                schema_mode=None if partitions else "overwrite",
-                configuration={**SETTINGS} if not is_there else None,
-                commit_properties=self._marks(fence),
-            )
-        except (DeltaError, OSError):
-            # Before all else: it may have been written, and only the answer was lost.
-            with contextlib.suppress(DeltaError, OSError):
-                latest = self._latest(name)
-                if latest.version() == reached + 1 and self._is_ours(latest, fence):
-                    self._reach(name, latest)
-                    return True
-                if latest.version() > reached and not is_last:
-                    return False
-            self._opened.pop(name, None)
-            raise
-        self._reach(name, self._opened[name] if is_there else self._latest(name))
-        return True
-
-    def _is_ours(self, table: "DeltaTable", fence: int) -> bool:
-        found = table.transaction_version(LANDING), table.transaction_version(FENCE)
-        return found == (self.landed.number + 1, fence)
-
-    def _reach(self, name: str, table: "DeltaTable", *, is_new: bool = True) -> None:
+    def _reach(self, name: str, table: "DeltaTable") -> None:
         self._opened[name], self._reached[name] = table, table.version()
-        if is_new:
-            flush(self._paths[name], table.version())
 
     def _undo(self, name: str, latest: "DeltaTable", fence: int) -> None:
-        is_torn = latest.version() > self._reached[name]
-        if is_torn:
-            latest.restore(self._reached[name], commit_properties=self._marks(fence))
-        self._reach(name, latest, is_new=is_torn)
+        if latest.version() > self._reached[name]:
+            latest.restore(self._reached[name], commit_properties=marked(self._marks(fence)))
+            flush(self._paths[name], latest.version())
+        self._reach(name, latest)
 
 
 def _landed(state: "DeltaTable") -> Landed:

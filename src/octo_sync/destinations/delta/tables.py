@@ -1,23 +1,29 @@
-"""What any reader can read: tables without types that old readers lack.
+"""One Delta table: its versions, each written once, and in types that any reader can read.
 
 Without deletion vectors and wall clocks, for which a reader of version 1 has no type: those are texts such as
 `2026-01-02T09:30:00`.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
+from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.reading import as_texts
 from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    from deltalake import CommitProperties, DeltaTable
 
 _STEP = re.compile(r"\x1b\[\d*m|↳|Kernel error -> ")
 KEPT_HOURS = 7 * 24
 """Files of former versions are kept so long, for readers that are still at them."""
+
+
+class Overtaken(OSError):  # noqa: N818 - it reads as what happened
+    """Somebody else has written the version that was to be written."""
 
 
 @contextmanager
@@ -39,6 +45,76 @@ def translated(root: str, error: type[OctoSyncError] = WarehouseError) -> Iterat
         steps = [step.strip() for step in told.splitlines()]
         why = ": ".join(dict.fromkeys((steps[0], steps[-1])))
         raise error(f"{root} cannot be written as Delta tables: {why}") from None
+
+
+def opened(path: str) -> "DeltaTable | None":
+    """A table as it is by now; None where there is none."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
+    from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415 - the same
+
+    try:
+        # `is_deltatable` would hold all other threads up until the store answers.
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def marked(marks: Mapping[str, int]) -> "CommitProperties":
+    """A commit with numbers of ours: none passes that has one of the same names since the table was looked at."""
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - an extra that few need
+
+    return CommitProperties(app_transactions=[Transaction(name, number) for name, number in marks.items()])
+
+
+def overwrite(
+    path: str,
+    table: "DeltaTable | None",
+    batches: "pa.RecordBatchReader",
+    marks: Mapping[str, int],
+    *,
+    settings: Mapping[str, str],
+    partitions: str | None = None,
+) -> "DeltaTable":
+    """Write the version after that of `table`, None where there is none; of some partitions, a condition, or of all.
+
+    Raises:
+        Overtaken: It was written by somebody else.
+        DeltaError, OSError: It cannot be written.
+    """
+    from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - an extra that few need
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
+
+    how: dict[str, Any] = {"mode": "error", "configuration": settings}
+    version = 0
+    if table is not None:
+        schema = None if partitions else "overwrite"
+        version, how = table.version() + 1, {"mode": "overwrite", "predicate": partitions, "schema_mode": schema}
+    try:
+        write_deltalake(table or path, batches, commit_properties=marked(marks), **how)
+    except (DeltaError, OSError) as error:
+        # Before all else: it may have been written, and only the answer was lost.
+        latest = None
+        with suppress(DeltaError, OSError):
+            latest = opened(path)
+        if latest is None or latest.version() < version:
+            raise
+        if latest.version() > version or any(latest.transaction_version(n) != number for n, number in marks.items()):
+            raise Overtaken(str(error)) from error
+        table = latest
+    # As this one wrote it: somebody else may have written since.
+    if table is None or table.version() != version:
+        table = DeltaTable(path, version=version)
+    flush(path, version)
+    return table
+
+
+def sweep(table: "DeltaTable", hours: int = 0, *, keep: int | None = None) -> None:
+    """Have the files go that no version has needed for so many hours, also those of commits that never came.
+
+    Those of the version to `keep` stay: a newer one may be of a writer that was refused.
+    """
+    kept = None if keep is None else [keep]
+    table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True, keep_versions=kept)
 
 
 def readable(batches: "pa.RecordBatchReader") -> "pa.RecordBatchReader":

@@ -7,7 +7,6 @@ that was looked at before any row was read, and delta-rs lets no commit pass tha
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.delta.lake import FENCE, SETTINGS
-from octo_sync.destinations.delta.tables import KEPT_HOURS, readable
+from octo_sync.destinations.delta.tables import KEPT_HOURS, opened, overwrite, readable, sweep
 from octo_sync.destinations.reading import Reader, TableInfo
 from octo_sync.errors import WriterFenced
 
@@ -55,7 +54,7 @@ class Together:
     def __init__(
         self, root: str, state: str, *, fence: int | None = None, settings: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        self._root, self._name, self._fence, self._settings = root.rstrip("/"), state, fence, dict(settings)
+        self._root, self._name, self._fence, self._settings = root.rstrip("/"), state, fence, settings
         self._state = self._opened(state)
         rows = self._state.to_pyarrow_table().to_pylist() if self._state else []
         self._there: Mapping[str, Mapping[str, Any]] = {row["table_name"]: row for row in rows}
@@ -107,56 +106,23 @@ class Together:
             if (table := self._opened(name)) is not None:
                 table.delete()
                 flush(f"{self._root}/{name}", table.version())
-                table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+                sweep(table)
 
     def vacuum(self, folder: str = "", *, hours: int = 0) -> None:
         """Have files go that no version has needed for so many hours, of the tables in a folder; also those of no version."""
         versions = {name: row["version"] for name, row in self._there.items() if name.startswith(folder)}
         for name, version in (versions | {self._name: self._state.version() if self._state else 0}).items():
             if (table := self._opened(name)) is not None:
-                # What counts stays: a newer version may be of a writer that was refused.
-                table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True, keep_versions=[version])
+                sweep(table, hours, keep=version)
 
     def _opened(self, name: str) -> "DeltaTable | None":
-        from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few need
-        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415 - the same
-
-        try:
-            # `is_deltatable` would hold all other threads up until the store answers.
-            return DeltaTable(f"{self._root}/{name}")
-        except TableNotFoundError:
-            return None
+        return opened(f"{self._root}/{name}")
 
     def _put(self, name: str, batches: "pa.RecordBatchReader", mark: int) -> "DeltaTable":
         """Write the version after the one that is there; nobody else's comes in between."""
-        from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake  # noqa: PLC0415 - an extra that few need
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
-
-        path = f"{self._root}/{name}"
         table = self._state if name == self._name else self._opened(name)
-        version = table.version() + 1 if table else 0
-        marks = [Transaction(self._name, mark)]
-        marks += [Transaction(FENCE, self._fence)] if self._fence is not None else []
-        try:
-            write_deltalake(
-                table or path,
-                readable(batches),
-                mode="overwrite" if table else "error",
-                schema_mode="overwrite" if table else None,
-                configuration=None if table else self._settings,
-                commit_properties=CommitProperties(app_transactions=marks),
-            )
-        except (DeltaError, OSError):
-            # It may have been written, and only the answer was lost.
-            latest = None
-            with suppress(DeltaError, OSError):
-                latest = self._opened(name)
-            if latest is None or (latest.version(), latest.transaction_version(self._name)) != (version, mark):
-                raise
-        # As this one wrote it: somebody else may have written since.
-        table = DeltaTable(path, version=version)
-        flush(path, version)
-        return table
+        marks = {self._name: mark} | ({} if self._fence is None else {FENCE: self._fence})
+        return overwrite(f"{self._root}/{name}", table, readable(batches), marks, settings=self._settings)
 
 
 def publish(
