@@ -17,7 +17,7 @@ from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
-from octo_sync.destinations.relations import given, run
+from octo_sync.destinations.relations import given, run, sql
 from octo_sync.tables.schema import Merge, Table
 
 _SHOWN = 1000
@@ -78,10 +78,7 @@ Window = tuple[str, bool, date, date]
 
 def windows_asked(fresh: Destination) -> list[Window]:
     """The windows of bookings that complete answers of a fresh pull speak for."""
-    found = fresh.query(
-        f"select c.connection_id, {by_booking('c.connection_id')}, c.window_start, c.window_end from ops.coverage c "
-        f"where c.resource = 'bookings' and c.is_complete and c.window_start is not null"
-    )
+    found = fresh.query(sql("windows_asked", by_booking=by_booking("c.connection_id")))
     return [(str(name), bool(created), start, end) for name, created, start, end in found.rows]
 
 
@@ -104,13 +101,7 @@ def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
     with _attached(here=here) as db:
         columns = {"connection_id": "varchar", "by_booking": "boolean", "first": "date", "last": "date"}
         select, values = given(columns, windows)
-        return db.execute(
-            f"select distinct t.connection_id, t.booking_uuid from here.core.bookings t join ({select}) w "
-            "on w.connection_id = t.connection_id and case when w.by_booking "
-            f"then {booked_on('t')} else t.local_date end between w.first and w.last "
-            "where not t.is_deleted order by all",
-            values,
-        ).fetchall()
+        return db.execute(sql("bookings_in", windows=select, booked_on=booked_on("t")), values).fetchall()
 
 
 def bookings_unlisted(
@@ -125,39 +116,23 @@ def bookings_unlisted(
         WarehouseError: The copy cannot be read.
     """
     with _attached(here=here) as db:
-        return db.execute(
-            "select connection_id, booking_uuid from here.core.bookings where not is_deleted "
-            "and status not in ('CANCELLED', 'EXPIRED', 'REJECTED') and (local_date is null and $4 "
-            "or connection_id in (select unnest($1::varchar[])) and local_date between $2 and $3) order by all",
-            [list(by_booking), travel.start, travel.end, open_dated],
-        ).fetchall()
+        values = [list(by_booking), travel.start, travel.end, open_dated]
+        return db.execute(sql("bookings_unlisted"), values).fetchall()
 
 
 def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     """Compare the copy `here` with the warehouse file of a fresh pull, as far as that pull went.
 
-    A booking counts as asked for when the fresh pull has it, when a list of it had to show it, or when its own id was asked
-    for. Blocking.
+    Blocking.
 
     Raises:
         WarehouseError: One of the files cannot be read.
     """
     result = Comparison()
     with _attached(here=here, fresh=fresh) as db:
-        db.execute(
-            "create temp table booking_scope as select connection_id, booking_uuid from fresh.core.bookings "
-            "union select t.connection_id, t.booking_uuid from here.core.bookings t "
-            "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' and c.is_complete "
-            f"and {speaks_for('t', 'c', 'fresh.ops')} where not t.is_deleted "
-            "union select t.connection_id, t.booking_uuid from here.core.bookings t "
-            "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'booking' and c.is_complete "
-            "and c.key = to_json([t.booking_uuid])::varchar where not t.is_deleted"
-        )
+        db.execute(sql("booking_scope", speaks_for=speaks_for("t", "c", "fresh.ops")))
         lacking: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for connection, noun, capability in db.execute(
-            "select distinct connection_id, case resource when 'product' then 'products' when 'booking' then 'bookings' "
-            "else resource end, unnest(string_split(missing_capabilities, ',')) from fresh.ops.coverage"
-        ).fetchall():
+        for connection, noun, capability in db.execute(sql("lacking")).fetchall():
             lacking[noun, capability].append(connection)
         for table in tables:
             scope = _scope(table)
@@ -165,10 +140,7 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
                 _compare_table(db, table, scope, lacking, result)
         result.totals = [
             (str(c), int(n), Decimal(a).quantize(Decimal(1).scaleb(-int(p))))
-            for c, n, a, p in db.execute(
-                "select currency, count(*), sum(retail_amount), max(currency_precision) from fresh.core.bookings t "
-                "where not is_deleted and currency is not null group by 1 order by 1"
-            ).fetchall()
+            for c, n, a, p in db.execute(sql("fresh_totals")).fetchall()
         ]
     return result
 
@@ -210,12 +182,9 @@ def _compare_table(
     differs = " or ".join(differ.values()) or "false"
     named = "[" + ", ".join(f"case when {differ[c]} then '{c}' end" for c in columns) + "]"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
-    db.execute(
-        f"create or replace temp table found as select {text} as key, h.{key[0]} is null as not_here, "
-        f"f.{key[0]} is null as not_there, list_filter({named}, lambda x: x is not null) as names "
-        f"from {here} h full join {fresh} f on {' and '.join(f'h.{k} = f.{k}' for k in key)} "
-        f"where h.{key[0]} is null or f.{key[0]} is null or {differs}"
-    )
+    same = " and ".join(f"h.{k} = f.{k}" for k in key)
+    parts = {"text": text, "first": key[0], "named": named, "here": here, "fresh": fresh, "same": same}
+    db.execute(sql("found", differs=differs, **parts))
     result.rows[table.full_name] = (run(db, f"select count(*) from {here}"), run(db, f"select count(*) from {fresh}"))
     result.differing[table.full_name] = run(db, "select count(*) from found")
     for row_key, not_here, not_there, names in db.execute(f"from found order by key limit {_SHOWN}").fetchall():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, sql
 
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 BookingKey = tuple[str, str]
@@ -130,35 +130,24 @@ class Scrubber:
 
     def erased(self) -> list[ContactKey]:
         """The contacts that were erased."""
-        return [
-            (c, b, i)
-            for c, b, i in self._run(
-                f"select {', '.join(_KEY)} from {self._contacts} where erased_at_utc is not null", []
-            )
-        ]
+        found = self._run(f"select {', '.join(_KEY)} from {self._contacts} where erased_at_utc is not null", [])
+        return [(connection, booking, item) for connection, booking, item in found]
 
     def payloads(self) -> Iterator[StoredPayload]:
         """Every payload of a booking, a bounded number at a time."""
         keys = self._run(f"select distinct key from {self._records} where resource = 'booking' order by key", [])
         for start in range(0, len(keys), _PAGE):
             some = [key for (key,) in keys[start : start + _PAGE]]
-            for row in self._run(
-                f"select connection_id, key, payload_hash, payload, fetched_at_utc, source from {self._records} "
-                "where resource = 'booking' and key in (select unnest($1::varchar[])) order by 1, 2, 5",
-                [some],
-            ):
+            for row in self._run(sql("payloads_of_bookings", records=self._records), [some]):
                 yield StoredPayload(*row)
 
     def repeats(self, text: str) -> int:
         """How many contacts or payloads still hold a text; small and large letters are different."""
         names = (c for c in _COLUMNS if c not in (*_KEY, "erased_at_utc"))
         there = " or ".join(f"position($1 in {name}) > 0" for name in names)
-        found = self._run(
-            f"select (select count(*) from {self._contacts} where {there}) "
-            f"+ (select count(*) from {self._records} where position($1 in payload) > 0)",
-            [text],
-        )
-        return int(found[0][0])
+        looks = sql("repeats", contacts=self._contacts, records=self._records, there=there)
+        ((found,),) = self._run(looks, [text])
+        return int(found)
 
     def replace_contacts(self, rows: Sequence[ContactRow], now: datetime) -> int:
         """Give these rows these values, and make those that are missing; how many.
@@ -169,23 +158,11 @@ class Scrubber:
         if not rows:
             return 0
         relation, values = _given(rows, ContactRow, after=1)
+        parts = {"contacts": self._contacts, "given": relation, "same": _same(_KEY)}
         sets = ", ".join(f"{c} = k.{c}" for c in _COLUMNS if c not in _KEY)
-        found = self._run(
-            f"update {self._contacts} as t set {sets}, row_hash = 0, "
-            "is_deleted = k.erased_at_utc is not null or t.is_deleted, "
-            "deleted_at_utc = case when k.erased_at_utc is not null then $1::timestamptz else t.deleted_at_utc end "
-            f"from {relation} k where {_same(_KEY)} returning 1",
-            [now, *values],
-        )
-        columns = ", ".join(_COLUMNS)
-        made = self._run(
-            f"insert into {self._contacts} "
-            f"({columns}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, row_hash) "
-            f"select {columns}, $1::timestamptz, $1::timestamptz, k.erased_at_utc is not null, k.erased_at_utc, 0 "
-            f"from {relation} k where not exists (select 1 from {self._contacts} t where {_same(_KEY)}) returning 1",
-            [now, *values],
-        )
-        return len(found) + len(made)
+        changed = self._run(sql("change_contacts", values=sets, **parts), [now, *values])
+        made = self._run(sql("add_contacts", columns=", ".join(_COLUMNS), **parts), [now, *values])
+        return len(changed) + len(made)
 
     def drop_contacts(self) -> int:
         """Remove every contact, but not the marks of erased ones; how many."""
@@ -209,34 +186,23 @@ class Scrubber:
 
     def bookings(self, bookings: Collection[BookingKey]) -> list[BookingScrub]:
         """The texts of bookings in `core` that may repeat a person's."""
-        relation, values = _keys(bookings, ("connection_id", "booking_uuid"))
-        found = self._run(
-            "select t.connection_id, t.booking_uuid, false, t.supplier_reference, t.reseller_reference, "
-            f"t.cancellation_reason from core.bookings t join {relation} k on {_same(('connection_id', 'booking_uuid'))}",
-            values,
-        )
-        return [BookingScrub(*row) for row in found]
+        return [BookingScrub(*row) for row in self._texts("bookings", BookingScrub, bookings)]
 
     def items(self, bookings: Collection[BookingKey]) -> list[ItemScrub]:
         """The same of their unit items."""
-        relation, values = _keys(bookings, ("connection_id", "booking_uuid"))
-        found = self._run(
-            "select t.connection_id, t.booking_uuid, t.unit_item_uuid, t.supplier_reference, t.reseller_reference "
-            f"from core.booking_unit_items t join {relation} k on {_same(('connection_id', 'booking_uuid'))}",
-            values,
-        )
-        return [ItemScrub(*row) for row in found]
+        return [ItemScrub(*row) for row in self._texts("booking_unit_items", ItemScrub, bookings)]
+
+    def _texts(self, table: str, kind: type[Any], bookings: Collection[BookingKey]) -> list[tuple[Any, ...]]:
+        """The columns of a kind, of these bookings."""
+        relation, values = _keys(bookings, _KEY[:2])
+        columns = ", ".join("false" if f.name == "loses_key" else f"t.{f.name}" for f in fields(kind))
+        return self._run(f"select {columns} from core.{table} t join {relation} k on {_same(_KEY[:2])}", values)
 
     def named(self, uuids: Collection[str]) -> list[BookingKey]:
         """The bookings of any connection that have one of these uuids."""
         relation, values = _keys([(uuid,) for uuid in uuids], ("uuid",))
-        found = self._run(
-            f"select connection_id, booking_uuid from core.bookings join {relation} k on booking_uuid = k.uuid "
-            f"union select connection_id, booking_uuid from {self._contacts} join {relation} k on booking_uuid = k.uuid "
-            f"union select connection_id, key from {self._records} join {relation} k on key = k.uuid "
-            "where resource = 'booking'",
-            values,
-        )
+        parts = {"given": relation, "contacts": self._contacts, "records": self._records}
+        found = self._run(sql("named_bookings", **parts), values)
         return [(connection, uuid) for connection, uuid in found]
 
     def scrub_bookings(self, bookings: Sequence[BookingScrub], items: Sequence[ItemScrub]) -> int:
@@ -244,20 +210,10 @@ class Scrubber:
         if not bookings:
             return 0
         relation, values = _given(bookings, BookingScrub)
-        found = self._run(
-            "update core.bookings as t set contact_key = case when k.loses_key then null else t.contact_key end, "
-            "cancellation_reason = k.cancellation_reason, supplier_reference = k.supplier_reference, "
-            f"reseller_reference = k.reseller_reference, payload_digest = null from {relation} k "
-            f"where {_same(('connection_id', 'booking_uuid'))} returning 1",
-            values,
-        )
+        found = self._run(sql("scrub_bookings", given=relation, same=_same(_KEY[:2])), values)
         if items:
             relation, values = _given(items, ItemScrub)
-            self._run(
-                "update core.booking_unit_items as t set supplier_reference = k.supplier_reference, "
-                f"reseller_reference = k.reseller_reference from {relation} k where {_same(_KEY)} returning 1",
-                values,
-            )
+            self._run(sql("scrub_items", given=relation, same=_same(_KEY)), values)
         return len(found)
 
     def forget_keys(self) -> int:

@@ -8,12 +8,13 @@ import duckdb
 
 from octo_sync.statements import statements
 
-_LANDING = statements(Path(__file__).parent / "landing" / "statements.sql")
+_FILES = sorted(Path(__file__).parent.rglob("statements.sql"))
+_FOUND = {name: text for file in _FILES for name, text in statements(file).items()}
 
 
 def sql(name: str, **parts: object) -> str:
-    """A statement of `landing/statements.sql`, with these parts where it has a place for them."""
-    return _LANDING[name].format_map(parts)
+    """A statement of one of the files `statements.sql`, with these parts where it has a place for them."""
+    return _FOUND[name].format_map(parts)
 
 
 def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Covered, Fence, KnownBookings, TableDigest
-from octo_sync.destinations.landing import versions
+from octo_sync.destinations.relations import sql
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Column, Merge, Table
@@ -51,12 +51,7 @@ def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, Covered
     wanted = {(s.connection, str(s.kind), s.key): s for s in subjects}
     if not wanted:
         return {}
-    found = run(
-        "select connection_id, resource, key, request_seq, answer_hash, window_start, window_end, row_count "
-        "from ops.coverage where (connection_id, resource, key) in "
-        "(select unnest($1::varchar[]), unnest($2::varchar[]), unnest($3::varchar[]))",
-        [list(column) for column in zip(*wanted, strict=True)],
-    )
+    found = run(sql("covered"), [list(column) for column in zip(*wanted, strict=True)])
     return {
         wanted[row[0], row[1], row[2]]: Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
         for row in found
@@ -125,12 +120,10 @@ class SharedWarehouse:
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
     ) -> int:
         """Remove old payloads, runs and versions; see `Destination`. Each kind in a transaction of its own."""
-        same = "n.connection_id = r.connection_id and n.resource = r.resource and n.key = r.key"
-        newer = f"select 1 from {self.private}raw.records n where {same} and n.fetched_at_utc > r.fetched_at_utc"
         statements = {
-            f"delete from {self.private}raw.records r where fetched_at_utc < $1 and exists ({newer})": raw_before,
+            sql("prune_payloads", private=self.private): raw_before,
             "delete from ops.runs where started_at_utc < $1 and ended_at_utc is not null": runs_before,
-            versions.PRUNE: history_before,
+            sql("prune_versions"): history_before,
         }
         return sum(self._delete(sql, before) for sql, before in statements.items() if before is not None)
 
@@ -153,14 +146,8 @@ class SharedWarehouse:
     def known_bookings(self, connection: str, window: Window) -> KnownBookings:
         """What live bookings of a window were landed from; see `Destination`."""
         day = timedelta(days=1)
-        # Ranges and no function of the column, so that an index finds them.
-        known = (
-            "select payload_digest, booking_uuid, local_date, utc_created_at::date from core.bookings "
-            "where connection_id = $1 and payload_digest is not null and not is_deleted and "
-            "(local_date between $2 and $3 or utc_created_at >= $4::date and utc_created_at < $5::date)"
-        )
         given = [connection, window.start, window.end, window.start - day, window.end + 2 * day]
-        found = self._read(lambda run: run(known, given))
+        found = self._read(lambda run: run(sql("known_bookings"), given))
         return {digest: (uuid, travel, created) for digest, uuid, travel, created in found}
 
     def absences(self) -> list[Absence]:

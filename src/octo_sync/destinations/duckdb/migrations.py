@@ -16,6 +16,7 @@ from octo_sync.destinations import ddl, migrations
 from octo_sync.destinations.duckdb.pair import look_anew
 from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.migrations import Step
+from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Table
 
 _Columns = list[tuple[str, str]]
@@ -88,11 +89,7 @@ def _names(db: duckdb.DuckDBPyConnection, table: str) -> list[str]:
 def _columns(db: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, _Columns]:
     """Names and types of each table's columns, in order."""
     found: dict[str, _Columns] = {}
-    for table, name, type_ in db.execute(
-        "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() "
-        "where database_name = $1 order by table_oid, column_index",
-        [catalog],
-    ).fetchall():
+    for table, name, type_ in db.execute(sql("duckdb_columns"), [catalog]).fetchall():
         found.setdefault(table, []).append((name, type_))
     return found
 

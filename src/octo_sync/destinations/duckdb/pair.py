@@ -10,7 +10,7 @@ import logging
 import duckdb
 
 from octo_sync.destinations.ddl import PRIVATE
-from octo_sync.destinations.relations import run
+from octo_sync.destinations.relations import run, sql
 
 log = logging.getLogger("octo_sync")
 
@@ -36,10 +36,7 @@ def is_torn(db: duckdb.DuckDBPyConnection) -> bool:
 
 def look_anew(db: duckdb.DuckDBPyConnection) -> None:
     """Trust no answer that feeds the private file to be landed already. Runs inside the warehouse's transaction."""
-    db.execute(
-        "update ops.coverage set answer_hash = null where answer_hash is not null and (resource <> 'availability' "
-        f"or exists (select 1 from {PRIVATE}.raw.records r where r.resource = 'availability'))"
-    )
+    db.execute(sql("look_anew"))
     db.execute("update core.bookings set payload_digest = null where payload_digest is not null")
     note(db)
     log.warning("action=look_anew reason=private_file_differs")

@@ -20,6 +20,7 @@ from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.publish import rows_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
+from octo_sync.destinations.relations import sql
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -165,15 +166,7 @@ class DuckDBReader:
 
     def tables(self) -> list[TableInfo]:
         """Every table and view; see `Reader`."""
-        found = self.query(
-            "select c.schema_name, c.table_name, case when v.view_name is null then 'table' else 'view' end, "
-            "coalesce(t.comment, v.comment, ''), c.column_name, c.data_type, coalesce(c.comment, '') "
-            "from duckdb_columns() c "
-            "left join duckdb_tables() t on t.database_oid = c.database_oid and t.table_oid = c.table_oid "
-            "left join duckdb_views() v on v.database_oid = c.database_oid and v.view_oid = c.table_oid "
-            "where c.database_name = 'octo' and not c.internal "
-            "order by list_position(['marts', 'core', 'ops'], c.schema_name) nulls last, 1, 2, c.column_index"
-        ).rows
+        found = self.query(sql("duckdb_tables")).rows
         return tables_of(found)
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:

@@ -14,6 +14,7 @@ import duckdb
 from octo_sync.destinations.ddl import MAIN, quoted
 from octo_sync.destinations.gate import Guard, Loss, Lost, Verdict, judge
 from octo_sync.destinations.landing.lists import speaks_for
+from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Column, Merge, Table
 
 MISSING = "missing"
@@ -24,12 +25,10 @@ _OWN = "('booking', 'product')"
 
 def accepting(connection: str, noun: str, path: str, now: datetime) -> list[str]:
     """Statements, for both engines, that let go what is kept at a path: answers are read again, and then it goes."""
-    own = f"connection_id = {quoted(connection)}"
     roads = {"products": "'products', 'product'", "bookings": "'bookings', 'booking'"}.get(noun, quoted(noun))
-    at = f"(name = {quoted(path)} or starts_with(name, {quoted(path + '.')}))"
-    missing = f"{own} and kind = '{MISSING}' and resource = {quoted(noun)} and {at}"
+    own, parts = f"connection_id = {quoted(connection)}", {"noun": quoted(noun), "path": quoted(path)}
     found = [
-        f"update ops.schema_drift set accepted_at_utc = timestamptz '{now.isoformat()}' where {missing}",
+        sql("accept_missing", now=now.isoformat(), connection=quoted(connection), below=quoted(f"{path}."), **parts),
         f"update ops.coverage set answer_hash = null where {own} and resource in ({roads})",
     ]
     if noun == "bookings":
@@ -62,22 +61,14 @@ def ending(tables: Sequence[Table], connection: str, noun: str, path: str, *, si
                 owners.setdefault(owner, set()).update(marks)
     asked = {
         "availability": f"t.local_date >= date '{since}'",
-        "bookings": "exists (select 1 from core.bookings b, "
-        f"(select date '{since}' as window_start, date '9999-12-31' as window_end) w where b.connection_id = t.connection_id "
-        f"and b.booking_uuid = t.booking_uuid and not b.is_deleted and (b.local_date is null or {speaks_for('b', 'w')}))",
+        "bookings": sql("booking_asked", since=since, speaks_for=speaks_for("b", "w")),
     }.get(noun, "true")
+    whose = {"connection": quoted(connection)}
     looks = [
-        f"select 1 from {owner} t where t.connection_id = {quoted(connection)} and not t.is_deleted "
-        f"and string_to_array(t.stale_columns, ',') && {_array(sorted(marks))} and {asked}"
+        sql("keeps_values", owner=owner, marks=_array(sorted(marks)), asked=asked, **whose)
         for owner, marks in sorted(owners.items())
     ]
-    looks.append(
-        f"select 1 from ops.coverage c where c.connection_id = {quoted(connection)} and c.resource = {quoted(noun)} "
-        f"and string_to_array(c.missing_capabilities, ',') && {_array([path])} "
-        f"and (c.window_end is null or c.window_end >= date '{since}') and (c.option_id is null or exists (select 1 "
-        f"from core.options o where o.connection_id = c.connection_id and o.product_id = c.product_id "
-        f"and o.option_id = c.option_id and not o.is_deleted))"
-    )
+    looks.append(sql("list_lacks", noun=quoted(noun), path=_array([path]), since=since, **whose))
     lacking = "".join(f" and not exists ({look})" for look in looks)
     return (
         f"delete from ops.schema_drift where connection_id = {quoted(connection)} and kind = '{MISSING}' "

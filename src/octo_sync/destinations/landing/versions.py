@@ -10,8 +10,6 @@ from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.relations import run, sql
 from octo_sync.tables.schema import Table
 
-PRUNE = sql("prune_versions")
-
 
 def _key(history: Table) -> list[str]:
     return [k for k in history.key if k != "version_no"]

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 
 from octo_sync.destinations.postgres import Session
+from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Table
 
 LANDING = "landing"
@@ -73,26 +74,8 @@ def group_of(table: Table) -> tuple[str, ...]:
     return (*table.key[:3], "local_date") if by_day else table.key[:3] if table.name == "coverage" else table.key[:2]
 
 
-_NOTE = (
-    f"create function {LANDING}.note() returns trigger language plpgsql as $note$ begin "
-    f"execute format('insert into {LANDING}.changed select distinct %L, array[%s] from touched', tg_table_name, tg_argv[0]); "
-    "return null; end $note$"
-)
-NOTES = (f"create table {LANDING}.changed (name text not null, key text[] not null)", _NOTE)
+NOTES = (f"create table {LANDING}.changed (name text not null, key text[] not null)", sql("note_changes"))
 """Where changes are noted: the table's name and the columns of `group_of`, as text."""
-
-THIN = f"""
-with often as (select name, key from {LANDING}.changed group by name, key having count(*) > 1),
-gone as (
-  delete from {LANDING}.changed where ctid = any(array(
-    select c.ctid from {LANDING}.changed c join often using (name, key) for update of c skip locked
-  )) returning name, key
-)
-insert into {LANDING}.changed select distinct name, key from gone
-"""
-"""Note once what is noted often: where nobody publishes, or checks fail, notes grow with each landing.
-
-Nothing is lost to a publish that is being made: what it has taken is left to it, and what is noted anew it does not see."""
 
 
 def noting(table: Table) -> list[str]:

@@ -19,6 +19,7 @@ from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
 from octo_sync.destinations.postgres.sessions import lock_out
+from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Table
 
 log = logging.getLogger("octo_sync")
@@ -61,7 +62,7 @@ class PostgresDraft:
         self._definition = definition
         with at_once(), translated(self._name):
             said = value_of(self._session, "select obj_description(to_regnamespace('marts'), 'pg_namespace')")
-            there = {name for (name,) in self._session.execute(_NAMES).fetchall()}
+            there = {name for (name,) in self._session.execute(sql("marts")).fetchall()}
             self._keeps = str(said).endswith(definition) and there == marts.keys()
             if there and not self._keeps:
                 number = _free_number(self._session)
@@ -173,7 +174,7 @@ def _drop_former(session: Session) -> None:
     ).fetchall():
         try:
             with session.transaction():
-                users = session.execute(_USERS, [schema]).fetchall()
+                users = session.execute(sql("users_of_schema"), [schema]).fetchall()
                 if users:
                     log.warning("action=former_marts_kept schema=%s used_by=%s", schema, ",".join(n for (n,) in users))
                     continue
@@ -183,46 +184,18 @@ def _drop_former(session: Session) -> None:
             log.info("action=former_marts_held schema=%s", schema)
 
 
-# Views and the like outside the schema that read one inside: dropping it would drop them.
-_USERS = """
-select distinct un.nspname || '.' || u.relname from pg_depend d
-join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
-join pg_class u on u.oid = r.ev_class join pg_namespace un on un.oid = u.relnamespace
-join pg_class m on m.oid = d.refobjid and d.refclassid = 'pg_class'::regclass
-join pg_namespace mn on mn.oid = m.relnamespace
-where mn.nspname = $1 and un.nspname <> $1 order by 1
-"""
-
-
 class _Grants:
     """Who may do what with the marts, as it is now."""
 
     def __init__(self, session: Session) -> None:
-        who = "case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end"
-        option = "case when a.is_grantable then ' with grant option' else '' end"
-        not_own = "a.grantee <> n.nspowner"
-        self._schema = session.execute(
-            f"select a.privilege_type, {who}, {option} from pg_namespace n, aclexplode(n.nspacl) a "
-            f"where n.nspname = 'marts' and {not_own}".encode()
-        ).fetchall()
-        self._marts = session.execute(
-            f"select c.relname, a.privilege_type, {who}, {option} from pg_class c "
-            "join pg_namespace n on n.oid = c.relnamespace, aclexplode(c.relacl) a "
-            f"where n.nspname = 'marts' and c.relkind in ('r', 'v', 'm') and a.grantee <> c.relowner".encode()
-        ).fetchall()
-        self._defaults = session.execute(
-            f"select quote_ident(pg_get_userbyid(d.defaclrole)), a.privilege_type, {who}, {option}, "
-            "d.defaclrole = current_user::regrole from pg_default_acl d "
-            "join pg_namespace n on n.oid = d.defaclnamespace, aclexplode(d.defaclacl) a "
-            f"where n.nspname = 'marts' and d.defaclobjtype = 'r' and a.grantee <> d.defaclrole "
-            # What is given by default of what another role makes is not ours to give, and nothing of what we make.
-            "and pg_has_role(current_user, d.defaclrole, 'member')".encode()
-        ).fetchall()
-        self._known = {name for (name,) in session.execute(_NAMES).fetchall()}
+        self._schema = session.execute(sql("grants_on_schema")).fetchall()
+        self._marts = session.execute(sql("grants_on_marts")).fetchall()
+        self._defaults = session.execute(sql("grants_by_default")).fetchall()
+        self._known = {name for (name,) in session.execute(sql("marts")).fetchall()}
 
     def give(self, session: Session) -> None:
         """Give the new marts what the former ones had, and those with a new name what is given by default."""
-        names = [name for (name,) in session.execute(_NAMES).fetchall()]
+        names = [name for (name,) in session.execute(sql("marts")).fetchall()]
         statements = [f"grant {right} on schema marts to {who}{option}" for right, who, option in self._schema]
         for mart, right, who, option in self._marts:
             if mart in names:
@@ -236,9 +209,3 @@ class _Grants:
                 statements += [f'grant {right} on marts."{name}" to {who}{option}' for name in new]
         for statement in statements:
             session.execute(statement.encode())
-
-
-_NAMES = (
-    "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-    "where n.nspname = 'marts' and c.relkind in ('r', 'v', 'm') order by 1"
-)

@@ -20,6 +20,7 @@ from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
+from octo_sync.destinations.relations import sql
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -127,16 +128,7 @@ class PostgresReader:
 
     def tables(self) -> list[TableInfo]:
         """Every table and view; see `Reader`."""
-        found = self.query(
-            "select n.nspname::text, c.relname::text, case when c.relkind in ('v', 'm') then 'view' else 'table' end, "
-            "coalesce(obj_description(c.oid, 'pg_class'), ''), a.attname::text, format_type(a.atttypid, a.atttypmod), "
-            "coalesce(col_description(c.oid, a.attnum), '') from pg_class c "
-            "join pg_namespace n on n.oid = c.relnamespace "
-            "join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped "
-            "where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') "
-            "order by array_position($1, n.nspname::text), 2, a.attnum",
-            [list(SCHEMAS)],
-        ).rows
+        found = self.query(sql("postgres_tables"), [list(SCHEMAS)]).rows
         return tables_of(found)
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:

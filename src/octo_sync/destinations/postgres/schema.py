@@ -9,6 +9,7 @@ from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
 from octo_sync.destinations.postgres.session import asking, value_of
+from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Table
 
 _LOCK = 0x6F63746F
@@ -65,12 +66,7 @@ def _found(db: Session) -> int | None:
 def _columns(db: Session) -> dict[str, dict[str, str]]:
     """Types of each table's columns."""
     found: dict[str, dict[str, str]] = {}
-    for table, column, kind in db.execute(
-        "select n.nspname || '.' || c.relname, a.attname, format_type(a.atttypid, a.atttypmod) from pg_attribute a "
-        "join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace "
-        "where c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped "
-        "and n.nspname in ('core', 'landing', 'ops', 'private', 'raw')"
-    ).fetchall():
+    for table, column, kind in db.execute(sql("postgres_columns")).fetchall():
         found.setdefault(table, {})[column] = kind
     return found
 

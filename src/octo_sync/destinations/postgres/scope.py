@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from octo_sync.destinations.base import Absence, Answered
+from octo_sync.destinations.relations import sql
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Table
 
@@ -110,12 +111,7 @@ def _records(answered: Sequence[Answered]) -> Conditions:
     keys = sorted({(a.subject.connection, p.resource, p.key) for a in answered for p in a.payloads})
     if not keys:
         return {}
-    newest = (
-        "(t.connection_id, t.resource, t.key) in (select * from unnest(%s::text[], %s::text[], %s::text[])) "
-        "and not exists (select 1 from raw.records n where n.connection_id = t.connection_id and n.resource = t.resource "
-        "and n.key = t.key and n.fetched_at_utc > t.fetched_at_utc)"
-    )
-    return {"raw.records": (newest, [list(column) for column in zip(*keys, strict=True)])}
+    return {"raw.records": (sql("newest_payloads"), [list(column) for column in zip(*keys, strict=True)])}
 
 
 def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
@@ -127,12 +123,7 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
     first = min((a.request_seq for a in answered), default=0)
     keys = {a.subject.key for a in answered if a.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKING)}
     keys |= {Subject("", SubjectKind.BOOKING, (uuid,)).key for uuid in uuids}
-    where = (
-        "t.connection_id = any(%s) and (t.resource in ('supplier', 'products', 'product', 'bookings', 'open_dated') "
-        "or t.resource in ('availability', 'booking') and t.key = any(%s) "
-        "or t.resource = 'booking' and t.request_seq > %s)"
-    )
-    return where, [connections, sorted(keys), first]
+    return sql("coverage_concerned"), [connections, sorted(keys), first]
 
 
 def _options(keys: Sequence[tuple[str, ...]]) -> tuple[str, list[Any]]:

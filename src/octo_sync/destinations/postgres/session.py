@@ -13,6 +13,7 @@ import psycopg
 
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LandingCursor
+from octo_sync.destinations.relations import sql
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
 _SESSION = {
@@ -194,11 +195,7 @@ def is_published(address: str) -> bool:
 
 def bytes_of(session: Session, schemas: Sequence[str]) -> int:
     """Bytes of the tables in these schemas, with their indexes."""
-    sizes = (
-        "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
-        "join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any($1) and c.relkind in ('r', 'm')"
-    )
-    return int(value_of(session, sizes, [list(schemas)]))
+    return int(value_of(session, sql("postgres_bytes"), [list(schemas)]))
 
 
 def size_of(address: str) -> int:

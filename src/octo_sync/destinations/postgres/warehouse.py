@@ -25,7 +25,7 @@ from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres import Session
-from octo_sync.destinations.postgres.landed import THIN, plain
+from octo_sync.destinations.postgres.landed import plain
 from octo_sync.destinations.postgres.publish import PostgresDraft, drafting
 from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
@@ -33,6 +33,7 @@ from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_an
 from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import Workbench
+from octo_sync.destinations.relations import sql
 from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
@@ -244,9 +245,7 @@ class PostgresWarehouse(SharedWarehouse):
         """Those of options that an earlier run landed something of; see `moved_departures.are_elsewhere`."""
         options = set(
             session.execute(
-                "select distinct connection_id, product_id, option_id from ops.coverage "
-                "where resource = 'availability' and run_id <> $1 and (connection_id, product_id, option_id) in "
-                "(select * from unnest($2::text[], $3::text[], $4::text[]))",
+                sql("options_landed_before"),
                 [run_id, *(list(column) for column in zip(*{key[:3] for key in keys}, strict=True))],
             ).fetchall()
         )
@@ -301,7 +300,7 @@ class PostgresWarehouse(SharedWarehouse):
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
     ) -> int:
         """Remove old payloads, runs, versions, and notes that say the same; see `Destination`."""
-        self._write(self._fence, lambda run: run(THIN, ()))
+        self._write(self._fence, lambda run: run(sql("thin_changes"), ()))
         return super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
 
     def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:  # noqa: ARG002 - the same for every destination

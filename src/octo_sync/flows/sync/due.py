@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.landing.lists import speaks_for
+from octo_sync.destinations.relations import sql
 from octo_sync.model import Subject, SubjectKind
 
 THINNED = "confirmations_thinned_at"
@@ -48,21 +49,8 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
 
     `since` leaves out those that travelled before. One whose own id was not found the last time is left to its list.
     """
-    found = warehouse.query(
-        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "  # noqa: S608 - texts of ours
-        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc), max(d.verified_at_utc)) from core.bookings b "
-        "left join ops.coverage o on o.connection_id = b.connection_id and o.resource = 'booking' "
-        "and o.key = '[\"' || b.booking_uuid || '\"]' "
-        "left join ops.coverage w on w.connection_id = b.connection_id and w.resource = 'bookings' "
-        f"and {speaks_for('b', 'w')} "
-        "left join ops.coverage d on d.connection_id = b.connection_id and d.resource = 'open_dated' "
-        "and d.key = '[\"' || b.booking_uuid || '\"]' and b.local_date is null "
-        "where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.local_date >= $2) "
-        "and not coalesce(o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc, false) "
-        "group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, "
-        "o.verified_at_utc",
-        [list(statuses), since or date.min],
-    )
+    asked = sql("open_bookings", speaks_for=speaks_for("b", "w"))
+    found = warehouse.query(asked, [list(statuses), since or date.min])
     return [
         Known(Subject(connection, SubjectKind.BOOKING, (uuid,)), status, day, expires, verified)
         for connection, uuid, status, day, expires, verified in found.rows
@@ -71,12 +59,7 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
 
 def unshown(warehouse: Destination) -> list[Subject]:
     """The live bookings without a day of travel that are in no answer on record: neither a list's nor their own."""
-    found = warehouse.query(
-        "select b.connection_id, b.booking_uuid from core.bookings b left join ops.coverage c "
-        "on c.connection_id = b.connection_id and c.resource in ('booking', 'open_dated') and c.is_complete "
-        "and c.row_count > 0 and c.key = '[\"' || b.booking_uuid || '\"]' "
-        "where b.local_date is null and not b.is_deleted and not b.is_test and c.key is null order by 1, 2"
-    )
+    found = warehouse.query(sql("unshown_bookings"))
     return [Subject(connection, SubjectKind.BOOKING, (uuid,)) for connection, uuid in found.rows]
 
 
