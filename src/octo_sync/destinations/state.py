@@ -1,11 +1,14 @@
 """What both engines' warehouses are asked and told in the same words: fence, coverage, what is known, missed and live, logs."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Covered, Fence, KnownBookings, TableDigest
+from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
@@ -89,6 +92,22 @@ class SharedWarehouse:
     def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
         """One transaction, in which the fence was checked first."""
         raise NotImplementedError
+
+    def _once(self, fence: Fence | None) -> AbstractContextManager[Run]:
+        """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first."""
+        raise NotImplementedError
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction."""
+        with self._once(None) as run:
+            for statement in statements:
+                run(statement, ())
+
+    @contextlib.contextmanager
+    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
+        """A transaction that takes persons out; see `Destination`."""
+        with self._once(fence) as run:
+            yield Scrubber(run, self.private)
 
     def claim_writer(self, fence: Fence, owner: str) -> None:
         """Take over as the writer; see `Destination`."""

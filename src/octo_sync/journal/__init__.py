@@ -15,12 +15,9 @@ from octo_sync.journal.models import (
     Run,
     StoredDifference,
     SubjectRow,
-    Verdict,
 )
-from octo_sync.journal.reconciliations import MOST_DIFFERENCES
 from octo_sync.journal.root import Journal
 from octo_sync.journal.rows import (
-    Backlog,
     DeliveryCount,
     DifferenceCount,
     EndStatus,
@@ -34,10 +31,8 @@ from octo_sync.journal.store import newest_schema
 
 __all__ = [
     "GONE",
-    "MOST_DIFFERENCES",
     "AcceptanceRow",
     "Act",
-    "Backlog",
     "ClosedBooking",
     "ClosedTotal",
     "Closing",
@@ -61,7 +56,6 @@ __all__ = [
     "StoredDifference",
     "SubjectRow",
     "Timer",
-    "Verdict",
     "copy_journal",
     "is_in_use",
     "join",

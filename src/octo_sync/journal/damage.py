@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from octo_sync.disk import fsync
 from octo_sync.errors import JournalError
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, is_damage
 
@@ -153,15 +154,6 @@ def move_aside(path: Path, now: datetime) -> Path:
     for suffix in ("-wal", "-shm", ""):
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(target.with_name(target.name + suffix))
-    sync_directory(path.parent)
+    with suppress(OSError):  # where the system can
+        fsync(path.parent)
     return target
-
-
-def sync_directory(directory: Path) -> None:
-    """Make names in the directory durable, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -12,7 +12,8 @@ from filelock import FileLock, Timeout
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
-from octo_sync.journal.damage import APPLICATION_ID, find_damage, move_aside, sync_directory, wal_of
+from octo_sync.disk import fsync
+from octo_sync.journal.damage import APPLICATION_ID, find_damage, move_aside, wal_of
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 from octo_sync.model import Clock
@@ -225,4 +226,5 @@ def _create(path: Path, fill: Callable[[Path], None]) -> None:
                 draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    with suppress(OSError):  # where the system can
+        fsync(path.parent)

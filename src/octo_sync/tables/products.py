@@ -31,7 +31,7 @@ _PRIMARY = "(select * from staged_products where is_primary) r"
 _OPTIONS = '(select *, o.id as "oid" from (select *, unnest(options) as o from staged_products where is_primary)) r'
 _UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS}) r"
 _PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
-_OPTION_ID = column("option_id", "text", "o.id", "OCTO option id, unique inside its product.")
+_IDS = (CONNECTION_ID, _PRODUCT_ID, column("option_id", "text", "o.id", "OCTO option id, unique inside its product."))
 
 PRODUCTS = Table(
     full_name="core.products",
@@ -85,9 +85,7 @@ OPTIONS = Table(
     scope=("connection_id", "product_id"),
     cascade=("core.units", "core.extras", "core.product_content", "core.availability"),
     columns=(
-        CONNECTION_ID,
-        _PRODUCT_ID,
-        _OPTION_ID,
+        *_IDS,
         column("is_default", "boolean", 'o."default"', "Whether it is the default option."),
         column("internal_name", "text", 'o."internalName"', "The supplier's own name for it."),
         column("title", "text", "o.title", "Name for travellers (capability content).", capability="content"),
@@ -112,9 +110,7 @@ UNITS = Table(
     at="options.units",
     unsaid=f"select connection_id, r.id as product_id, o.id as option_id from {_OPTIONS} where o.units is null",
     columns=(
-        CONNECTION_ID,
-        _PRODUCT_ID,
-        _OPTION_ID,
+        *_IDS,
         column("unit_id", "text", "u.id", "OCTO unit id, unique inside its option."),
         column("unit_type", "text", 'u."type"', "ADULT, CHILD, … or a newer one."),
         column("internal_name", "text", 'u."internalName"', "The supplier's own name for it."),
@@ -152,9 +148,7 @@ UNIT_PRICES = Table(
     scope=("connection_id", "product_id"),
     capability="pricing",
     columns=(
-        CONNECTION_ID,
-        _PRODUCT_ID,
-        _OPTION_ID,
+        *_IDS,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = per booking."),
         *money("price", capability=""),
         Column("valid_from_utc", "timestamptz", "Since when this copy said so.", "landing_now()", tracked=False),
@@ -186,9 +180,7 @@ EXTRAS = Table(
         f"select connection_id, r.id, o.id, u.id from {_UNITS} where has_extras and u.extras is null"
     ),
     columns=(
-        CONNECTION_ID,
-        _PRODUCT_ID,
-        _OPTION_ID,
+        *_IDS,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = of the option."),
         column("extra_id", "text", "e.id", "Extra id."),
         column("internal_name", "text", 'e."internalName"', "The supplier's own name for it."),

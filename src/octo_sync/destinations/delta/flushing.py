@@ -1,9 +1,10 @@
 """On a disk of our own a commit to Delta tables is flushed by us: delta-rs leaves that to an object store."""
 
 import json
-import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from octo_sync.disk import fsync
 
 
 def flush(table: str, version: int) -> None:
@@ -17,11 +18,7 @@ def flush(table: str, version: int) -> None:
     # A folder that is new is an entry of the one above.
     folders = {above for file in files for above in file.parents if above.is_relative_to(folder)}
     for path in (*files, *sorted(folders), log, log.parent, folder, folder.parent):
-        opened = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        fsync(path)
 
 
 def _folder(table: str) -> Path | None:

@@ -1,11 +1,11 @@
 """What a working copy is of: a file beside it that names a landing, and is not there while the copy may be another."""
 
 import json
-import os
 from pathlib import Path
 
 from octo_sync.destinations.delta.lake import Landed
 from octo_sync.destinations.duckdb.files import about_file, rename
+from octo_sync.disk import fsync
 from octo_sync.errors import WarehouseError, WarehouseLocked
 
 
@@ -31,19 +31,13 @@ class Note:
         """From here on the copy may be another than the lake; for good, also if the power fails."""
         if self.is_there:
             self._path.unlink()
-            directory = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            fsync(self._path.parent)
 
     def remember(self, landed: Landed) -> None:
         """The copy has what has landed."""
         fresh = self._path.with_suffix(".fresh")
-        with fresh.open("w") as file:
-            json.dump(_mark(landed), file)
-            file.flush()
-            os.fsync(file.fileno())
+        fresh.write_text(json.dumps(_mark(landed)))
+        fsync(fresh)
         rename(fresh, self._path)
 
     def remove_copy(self) -> None:

@@ -7,7 +7,7 @@ the lake because another machine has landed since, is known when it is opened, a
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
-from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
 from octo_sync.destinations.state import OF_A_PLACE, Run
@@ -162,9 +161,10 @@ class DeltaWarehouse(DuckDBWarehouse):
         cursor.execute("set timezone = 'UTC'").fetchall()
         return readable(cursor.sql(rows).to_arrow_reader(BATCH_ROWS))
 
-    def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
-        with self._stored():
-            return super()._write(fence, work)
+    @contextlib.contextmanager
+    def _once(self, fence: Fence | None) -> Iterator[Run]:
+        with self._stored(), super()._once(fence) as run:
+            yield run
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
@@ -175,17 +175,6 @@ class DeltaWarehouse(DuckDBWarehouse):
         """Mark proven deletions; see `Destination`."""
         with self._stored():
             return super().bury(absences, now=now, fence=fence)
-
-    def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction."""
-        with self._stored():
-            super().run_script(statements)
-
-    @contextlib.contextmanager
-    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
-        """A transaction that takes persons out; see `Destination`."""
-        with self._stored(), super().scrubbing(fence) as scrubber:
-            yield scrubber
 
     # -- publishing ---------------------------------------------------------------------------------------------
 

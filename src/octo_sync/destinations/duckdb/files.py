@@ -7,7 +7,6 @@ when the warehouse is opened the next time.
 """
 
 import glob
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from octo_sync.destinations.base import FileSize
 from octo_sync.destinations.ddl import MAIN, PRIVATE, quoted
 from octo_sync.destinations.duckdb.migrations import version_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
+from octo_sync.disk import fsync
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -152,8 +152,7 @@ def _swap(db: duckdb.DuckDBPyConnection, reader: duckdb.DuckDBPyConnection, name
         log = path.with_name(f"{path.name}.wal")
         if log.exists():
             raise WarehouseError(f"{log.name} was not folded into {path.name}; it was not written anew.")
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
+        fsync(fresh)
         fresh.chmod(0o600)
         rename(fresh, path)
     finally:
@@ -203,8 +202,4 @@ def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterato
 def rename(fresh: Path, path: Path) -> None:
     """Give a file another one's name, for good: the directory is on the disk, too."""
     fresh.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    fsync(path.parent)

@@ -8,7 +8,7 @@ landings twenty times slower, so uniqueness is the landing's duty and a check's 
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,7 +40,6 @@ from octo_sync.destinations.duckdb.publish import (
     say,
 )
 from octo_sync.destinations.duckdb.transactions import transaction, translated
-from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.relations import drop_work_tables, run
@@ -153,9 +152,15 @@ class DuckDBWarehouse(SharedWarehouse):
             return work(run)
 
     def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
+        with self._once(fence) as run:
+            return work(run)
+
+    @contextlib.contextmanager
+    def _once(self, fence: Fence | None) -> Iterator[Run]:
         with self._lock, translated(self.path), transaction(self._db):
-            self._check_fence(fence)
-            return work(self._run)
+            if fence is not None:
+                self._check_fence(fence)
+            yield self._run
 
     def _check_fence(self, fence: Fence) -> None:
         check_fence(self._run, fence, self.name)
@@ -242,13 +247,6 @@ class DuckDBWarehouse(SharedWarehouse):
         with self._lock, self._reader_lock, translated(path):
             return write_anew(self._db, self._reader, file, path, self._tables_of(file), within=within)
 
-    @contextlib.contextmanager
-    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
-        """A transaction in one of the two files; see `Destination`."""
-        with self._lock, translated(self.path), transaction(self._db):
-            self._check_fence(fence)
-            yield Scrubber(self._run, self.private)
-
     def shed(self, *, core: bool) -> None:
         """Write the files anew, and let go of the last landing's work tables; see `Destination`."""
         with self._lock:
@@ -315,12 +313,6 @@ class DuckDBWarehouse(SharedWarehouse):
         return rows
 
     # -- publishing ---------------------------------------------------------------------------------------------
-
-    def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction."""
-        with self._lock, translated(self.path), transaction(self._db):
-            for statement in statements:
-                self._db.execute(statement)
 
     def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
         """Have them in the file; see `Destination`."""

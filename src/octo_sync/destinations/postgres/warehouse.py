@@ -9,7 +9,7 @@ Where SQL here says `core` or `ops` it is about `landing` (`landed`).
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
-from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
@@ -122,6 +121,13 @@ class PostgresWarehouse(SharedWarehouse):
             return work(run_in(session))
 
         return self._sessions.write(fenced)
+
+    @contextlib.contextmanager
+    def _once(self, fence: Fence | None) -> Iterator[Run]:
+        with self._sessions.once() as session:
+            if fence is not None:
+                lock_out(session, fence, self.name)
+            yield run_in(session)
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
@@ -270,13 +276,6 @@ class PostgresWarehouse(SharedWarehouse):
 
         return self._numbered(fence, work)
 
-    @contextlib.contextmanager
-    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
-        """A transaction that takes persons out; see `Destination`."""
-        with self._sessions.once() as session:
-            lock_out(session, fence, self.name)
-            yield Scrubber(run_in(session), self.private)
-
     def shed(self, *, core: bool) -> None:
         """Have the server write the tables anew; see `Destination`."""
         self._written_anew(["private.booking_contacts", "raw.records", *(_TELLING if core else ())])
@@ -319,12 +318,6 @@ class PostgresWarehouse(SharedWarehouse):
         return self._sessions.read(lambda session: rows_of(session.execute(text.encode(), values or None), limit))
 
     # -- publishing ---------------------------------------------------------------------------------------------
-
-    def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction; it is not begun anew, because statements may be given only once."""
-        with self._sessions.once() as session:
-            for statement in statements:
-                session.execute(statement.encode())
 
     def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
         """Nothing: they are kept where readers see them."""

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from octo_sync.disk import fsync
 from octo_sync.journal import locked
 
 COMPANIONS = (".wal", "-wal", "-shm", "-journal")
@@ -32,15 +33,6 @@ def lock_beside(journal: Path) -> Path:
 def order_path(journal: Path) -> Path:
     """Where the order of a project is."""
     return journal.with_name(f".{journal.name}.placing")
-
-
-def fsync(path: Path) -> None:
-    """Make a file's bytes, or a directory's names, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def give_order(order: Path, targets: Sequence[Path], tag: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from octo_sync import __version__
 from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.disk import fsync
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.horizon import booking_months, documents
@@ -89,7 +90,7 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
             copy = draft / _ROLES[role]
             if role == "journal":
                 copy_journal(path, copy)
-                placing.fsync(copy)
+                fsync(copy)
                 digest = _digest(copy)
             else:
                 if path.with_name(f"{path.name}.wal").exists():
@@ -105,10 +106,10 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
         paper = draft / MANIFEST
         paper.write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
         paper.chmod(0o600)
-        placing.fsync(paper)
-        placing.fsync(draft)
+        fsync(paper)
+        fsync(draft)
         draft.replace(target)
-        placing.fsync(target.parent)
+        fsync(target.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     log.info("action=backup run=%s bytes=%d", run, manifest.size)
