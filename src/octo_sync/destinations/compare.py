@@ -55,10 +55,8 @@ def _scope(table: Table) -> str | None:
     """Which rows of a side the fresh pull speaks for, over alias `t` and the fresh file's coverage; None = not asked."""
     covered = "select 1 from fresh.ops.coverage c where c.connection_id = t.connection_id and c.is_complete"
     noun = table.noun
-    if noun == "supplier":
-        return f"exists ({covered} and c.resource = 'supplier')"
-    if noun == "products":
-        return f"exists ({covered} and c.resource = 'products')"
+    if noun in ("supplier", "products"):
+        return f"exists ({covered} and c.resource = '{noun}')"
     if noun == "availability":
         return (
             f"exists ({covered} and c.resource = 'availability' and c.product_id = t.product_id "

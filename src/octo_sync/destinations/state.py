@@ -70,10 +70,6 @@ def _claim_one(run: Run, connection: str, fence: int, name: str) -> None:
     run("delete from ops.writer where coalesce(connection_id, '') = $1", (connection,))
 
 
-OF_A_PLACE = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
-"""Tables in which a warehouse says what it is itself; the rows of all others can move to another."""
-
-
 class SharedWarehouse:
     """A warehouse as far as both engines agree. An engine says how one statement is read, and how some are written."""
 

@@ -284,21 +284,16 @@ class Store:
                 f"The journal {self.name} was written by a newer octo-sync (schema {version}, this program knows "
                 f"{newest}); upgrade octo-sync."
             )
-        if not version:
-            with self.writing() as connection:
-                if not self._version(connection):  # no other process was faster
-                    self.database.make_room(connection)
-                    metadata.create_all(connection, checkfirst=False)
-                    self._first_numbers(connection)
-                    self._note_version(connection, newest)
-            return
-        for number, statements in MIGRATIONS:
-            if number <= version:
-                continue
+        steps = [step for step in MIGRATIONS if step[0] > version] if version else [(newest, None)]
+        for number, statements in steps:
             with self.writing() as connection:
                 if self._version(connection) >= number:  # another process was faster
                     continue
-                for statement in statements:
+                if statements is None:
+                    self.database.make_room(connection)
+                    metadata.create_all(connection, checkfirst=False)
+                    self._first_numbers(connection)
+                for statement in statements or ():
                     if isinstance(statement, str):
                         connection.exec_driver_sql(statement)
                     else:

@@ -107,6 +107,11 @@ class Table:
         return self.columns + AUDIT if self.merge is Merge.MERGE else self.columns
 
     @property
+    def names(self) -> str:
+        """The names of all of them, as SQL lists them."""
+        return ", ".join(c.name for c in self.all_columns)
+
+    @property
     def tracked(self) -> tuple[Column, ...]:
         """The columns that make two rows equal or different."""
         return tuple(c for c in self.columns if c.tracked)

@@ -80,14 +80,13 @@ def condition(partitions: Collection[Partition]) -> str:
 def rows_of(table: Table, partitions: Collection[Partition], parts: Collection[Part]) -> str:
     """A select of all rows that lie in these partitions; `parts` are those that the table has."""
     connection, month = _part(table)
-    names = ", ".join(c.name for c in table.all_columns)
     chosen = [part for part in parts if partition_of(part) in partitions]
     selects = [
-        f"select {names}, {bucket}::integer as {BUCKET}, coalesce(strftime({month}, '%Y-%m'), '{_NONE}') as {MONTH} "
+        f"select {table.names}, {bucket}::integer as {BUCKET}, coalesce(strftime({month}, '%Y-%m'), '{_NONE}') as {MONTH} "
         f"from {placed(table)} where {connection} in ({', '.join(map(quoted, connections))}) and {_in(month, months)}"
         for bucket, connections, months in _grouped(chosen)
     ]
-    nothing = f"select {names}, 0::integer as {BUCKET}, '' as {MONTH} from {placed(table)} where false"
+    nothing = f"select {table.names}, 0::integer as {BUCKET}, '' as {MONTH} from {placed(table)} where false"
     return " union all ".join(selects or [nothing])
 
 

@@ -21,13 +21,14 @@ from octo_sync.destinations.delta.partitions import Digests, changed, condition,
 from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema
 from octo_sync.destinations.delta.tables import translated as lake_errors
 from octo_sync.destinations.delta.together import publish, published
+from octo_sync.destinations.duckdb.carry_over import OWN
 from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
-from octo_sync.destinations.state import OF_A_PLACE, Run
+from octo_sync.destinations.state import Run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class DeltaWarehouse(DuckDBWarehouse):
     """
 
     def __init__(self, root: str, copy: Path, private_copy: Path, *, tables: Sequence[Table], **settings: Any) -> None:  # noqa: ANN401 - the working copy's
-        self._lake = Lake(root, [t for t in tables if t.full_name not in OF_A_PLACE])
+        self._lake = Lake(root, [t for t in tables if t.full_name not in OWN])
         self._note = Note(copy, private_copy)
         self._digests: dict[str, Digests] = {}
         """Of what is in the lake."""

@@ -6,7 +6,7 @@ is left out whole: half a history would contradict itself. Of a row and its hist
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -14,19 +14,22 @@ import duckdb
 from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.landing import versions
+from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Merge, Table
 
 log = logging.getLogger("octo_sync")
 
-_OWN = frozenset({"ops.absences", "ops.writer", "ops.schema_migrations", "private.landed"})
-"""What the new files say about themselves."""
+OWN = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
+"""What files say about themselves, and nothing of what landed in them."""
 _PROOFS = frozenset({"answer_hash", "payload_digest", "row_hash"})
 """Columns that say that an answer is landed: without them the next one is read, and written whatever it says."""
 
 
 def carry_over(db: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[Table]) -> tuple[int, list[str]]:
     """Take the rows of these tables from a former file; how many, and the tables that cannot be read."""
-    taken: dict[str, int | None] = dict.fromkeys(t.full_name for t in tables if t.full_name not in _OWN)
+    taken: dict[str, int | None] = dict.fromkeys(
+        t.full_name for t in tables if t.full_name not in {*OWN, "ops.absences"}
+    )
     with attached(db, file) as there:
         if there:
             taken = {t.full_name: _take(db, t) for t in tables if t.full_name in taken}
@@ -46,6 +49,27 @@ def attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
     finally:
         if found:
             db.execute("detach former")
+
+
+def rows_to_move(
+    db: duckdb.DuckDBPyConnection, files: Mapping[bool, Path], tables: Sequence[Table]
+) -> Iterator[tuple[Table, str]]:
+    """Each table with a select of its rows in a project's files, of this program's schema, open while it is looked at.
+
+    Args:
+        db: Where they are attached meanwhile.
+        files: Whether it is the private one → the file.
+        tables: What both have.
+
+    Raises:
+        WarehouseError: A file cannot be read.
+    """
+    for is_private, file in files.items():
+        with attached(db, file) as is_there:
+            if not is_there:
+                raise WarehouseError(f"{file} cannot be read; nothing was moved.")
+            for table in (t for t in tables if t.private is is_private and t.full_name not in OWN):
+                yield table, f"select {table.names} from former.{table.full_name}"
 
 
 def _take(db: duckdb.DuckDBPyConnection, table: Table) -> int | None:

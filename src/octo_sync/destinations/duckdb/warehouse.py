@@ -25,7 +25,7 @@ from octo_sync.destinations.base import (
     Rows,
 )
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
-from octo_sync.destinations.duckdb.carry_over import attached, carry_over, make_up
+from octo_sync.destinations.duckdb.carry_over import OWN, attached, carry_over, make_up
 from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
@@ -43,7 +43,7 @@ from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.relations import drop_work_tables, run
-from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, check_fence
+from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
@@ -304,11 +304,10 @@ class DuckDBWarehouse(SharedWarehouse):
         """Have the rows of the file `former` instead of ours."""
         rows = 0
         for table in self._tables_of(name):
-            if table.full_name not in OF_A_PLACE:
-                names = ", ".join(c.name for c in table.all_columns)
+            if table.full_name not in OWN:
                 self._run(f"delete from {placed(table)}")
                 rows += run(
-                    self._db, f"insert into {placed(table)} ({names}) select {names} from former.{table.full_name}"
+                    self._db, f"insert into {placed(table)} ({table.names}) select {table.names} from former.{table.full_name}"
                 )
         return rows
 

@@ -1,4 +1,4 @@
--- What is asked of PostgreSQL alone, each statement named and described.
+-- What is asked where a warehouse is in PostgreSQL, each statement named and described.
 
 -- name: postgres_tables
 -- Every table and view in the schemas $1, in their order, with its columns and what both mean.
@@ -91,3 +91,19 @@ and not exists (select 1 from raw.records n where n.connection_id = t.connection
 -- The condition for what was verified `t` of the answers' subjects, of the lists, and of every booking that is concerned.
 t.connection_id = any(%s) and (t.resource in ('supplier', 'products', 'product', 'bookings', 'open_dated')
   or t.resource in ('availability', 'booking') and t.key = any(%s) or t.resource = 'booking' and t.request_seq > %s)
+
+-- name: read_rows
+-- On DuckDB: rows as the server has copied them. Everything is told, for what DuckDB finds out by itself it may take from inside a
+-- text, such as line ends; and by itself it takes one buffer as large as the file.
+insert into {target} select * from read_csv($1, columns = {columns}, auto_detect = false, header = false, delim = ',',
+  quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\n', parallel = false,
+  max_line_size = {longest}, buffer_size = {longest})
+
+-- name: differing
+-- On DuckDB: the keys of rows that came, changed or went since they were brought, by their hashes: comparing whole rows costs
+-- four times as much.
+create or replace temp table differing as select {keys}, bool_or(was_there) as was_there
+from (select {keys}, row, sum(side) as surplus, bool_or(side < 0) as was_there
+  from (select {keys}, hash({columns}) as row, -1 as side from {before}
+    union all select {keys}, hash({columns}), 1 from {now}) group by all)
+group by {keys} having bool_or(surplus <> 0)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
+from octo_sync.destinations.duckdb.carry_over import rows_to_move
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
@@ -196,12 +197,8 @@ class PostgresWarehouse(SharedWarehouse):
         """
 
         def work(session: Session) -> int:
-            with self._bench.attached(files) as catalogs:
-                return sum(
-                    self._bench.copy(session, t, f"select {_names(t)} from {catalogs[t.private]}.{t.full_name}")
-                    for t in self._tables
-                    if t.full_name not in OF_A_PLACE
-                )
+            moving = rows_to_move(self._bench.db, files, self._tables)
+            return sum(self._bench.copy(session, table, rows) for table, rows in moving)
 
         return self._numbered(fence, work)
 
@@ -342,10 +339,6 @@ def _landed(fence: Fence, number: int) -> tuple[bytes, list[Any]]:
     if isinstance(fence, int):
         return b"update ops.writer set landed = $1", [number]
     return b"update ops.writer set landed = $1 where coalesce(connection_id, '') = any($2)", [number, list(fence)]
-
-
-def _names(table: Table) -> str:
-    return ", ".join(column.name for column in table.all_columns)
 
 
 def _mart_tables(run: Run) -> list[str]:

@@ -7,7 +7,7 @@ C; a text that is empty is quoted and null is not, which both keep apart.
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import meant
 from octo_sync.destinations.postgres.session import asking
-from octo_sync.destinations.relations import drop_work_tables, given, run
+from octo_sync.destinations.relations import drop_work_tables, given, run, sql
 from octo_sync.tables.schema import Table
 
 _LOCK_TIMEOUT = 10.0
@@ -77,11 +77,10 @@ class Workbench:
 
     def bring(self, session: Session, table: Table, where: str, parameters: Sequence[Any]) -> None:
         """Copy the rows of a table, alias `t`, for which `where` is true; none that was brought before in this landing."""
-        names = ", ".join(c.name for c in table.all_columns)
-        chosen = names
+        chosen = table.names
         if table.full_name == "raw.records":
             # Payloads are only ever added, and told apart by their hashes.
-            chosen = names.replace("payload,", "'' as payload,")
+            chosen = chosen.replace("payload,", "'' as payload,")
         with self._copied(session, f"select {chosen} from {table.full_name} t where {where}", parameters) as file:
             self._used.add(table.full_name)
             if file:
@@ -92,16 +91,15 @@ class Workbench:
                     self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
             self._brought.append(table)
 
-    def fill(self, session: "psycopg.Connection[Any]", table: Table) -> None:
+    def fill(self, session: Session, table: Table) -> None:
         """Copy all rows of a table, to be kept here."""
-        names = ", ".join(c.name for c in table.all_columns)
-        with self._copied(session, f"select {names} from {table.full_name}", ()) as file:
+        with self._copied(session, f"select {table.names} from {table.full_name}", ()) as file:
             if file:
                 self._read(file, table, placed(table))
 
     @contextlib.contextmanager
     def _copied(
-        self, session: "psycopg.Connection[Any]", select: str, parameters: Sequence[Any]
+        self, session: Session, select: str, parameters: Sequence[Any]
     ) -> Iterator[str | None]:
         """A file with the rows of a select, as long as the block runs; None when there are none."""
         copy = meant(session, f"copy ({select}) to stdout (format csv)")
@@ -113,16 +111,8 @@ class Workbench:
             yield out.name if out.tell() else None
 
     def _read(self, name: str, table: Table, target: str) -> None:
-        # Everything is told, for what DuckDB finds out by itself it may take from inside a text, such as line ends.
-        columns = ", ".join(f"'{c.name}': '{c.type}'" for c in table.all_columns)
-        self.db.execute(
-            f"insert into {target} select * from read_csv($1, columns = {{{columns}}}, auto_detect = false, "
-            f"header = false, delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
-            f"new_line = '\\n', parallel = false, max_line_size = {_LONGEST_ROW}, "
-            # By itself it takes one buffer as large as the file.
-            f"buffer_size = {_LONGEST_ROW})",
-            [name],
-        )
+        columns = "{" + ", ".join(f"'{c.name}': '{c.type}'" for c in table.all_columns) + "}"
+        self.db.execute(sql("read_rows", target=target, columns=columns, longest=_LONGEST_ROW), [name])
 
     def has(self, staged: str) -> bool:
         """Whether there is such a work table."""
@@ -163,14 +153,8 @@ class Workbench:
         keys = [c.name for c in table.all_columns if c.name in table.key]
         keys += [c.name for c in table.all_columns if c.name == "local_date" and _by_day(table)]
         names = ", ".join(keys)
-        rest = ", ".join(c.name for c in table.all_columns)
-        # By their hashes: comparing whole rows costs four times as much.
-        self.db.execute(
-            f"create or replace temp table differing as select {names}, bool_or(was_there) as was_there from "
-            f"(select {names}, row, sum(side) as surplus, bool_or(side < 0) as was_there from "
-            f"(select {names}, hash({rest}) as row, -1 as side from {before} union all "
-            f"select {names}, hash({rest}), 1 from {now}) group by all) group by {names} having bool_or(surplus <> 0)"
-        )
+        parts = {"keys": names, "columns": table.names, "before": before, "now": now}
+        self.db.execute(sql("differing", **parts))
         gone = self.db.execute(f"select {names} from differing where was_there").fetchall()
         types = {c.name: c.type for c in table.all_columns}
         if gone:
@@ -186,21 +170,8 @@ class Workbench:
         )
         return max(came, len(gone))
 
-    @contextlib.contextmanager
-    def attached(self, files: Mapping[bool, Path]) -> Iterator[Mapping[bool, str]]:
-        """Files of a warehouse, read-only, as catalogs: which is which."""
-        catalogs = {is_private: f"former_{'private' if is_private else 'main'}" for is_private in files}
-        for is_private, file in files.items():
-            self.db.execute(f"attach {ddl.quoted(str(file))} as {catalogs[is_private]} (read_only)")
-        try:
-            yield catalogs
-        finally:
-            for catalog in catalogs.values():
-                self.db.execute(f"detach database if exists {catalog}")
-
     def copy(self, session: Session, table: Table, select: str) -> int:
         """Add the rows that `select` names its source of, by the table's columns; how many."""
-        names = ", ".join(c.name for c in table.all_columns)
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as rows:
             count = run(
                 self.db,
@@ -208,7 +179,7 @@ class Workbench:
                 f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false)",
             )
             if count:
-                into = f"copy {table.full_name} ({names}) from stdin (format csv)".encode()
+                into = f"copy {table.full_name} ({table.names}) from stdin (format csv)".encode()
                 with session.cursor() as cursor, cursor.copy(into) as copy:
                     while block := rows.read(_CHUNK):
                         copy.write(block)

@@ -41,21 +41,15 @@ _SHOWN_ALWAYS = ("pricing", "content")
 
 
 @dataclass(frozen=True, slots=True)
-class BadRecords:
-    """Records of one answer that did not fit, and those that did and may leave quarantine."""
-
-    resource: str
-    bad: tuple[BadRecord, ...]
-    good: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Fetched:
     """A claim with its checked answer, ready to land."""
 
     claim: Claim
     answered: Answered
-    records: BadRecords
+    bad: tuple[BadRecord, ...] = ()
+    """Records of the answer that did not fit."""
+    good: tuple[str, ...] = ()
+    """Those that did, and may leave quarantine."""
     screened: int = 0
     """`Privacy.number` before its bookings were screened: after an erasure the answer is asked for anew."""
     began: int = 0
@@ -290,7 +284,7 @@ class Fetcher:
             source=claim.source,
             **{"answer_hash": "", **known},
         )
-        return Fetched(claim, answered, BadRecords(answered.noun, (), ()))
+        return Fetched(claim, answered)
 
     def _not_there(self, claim: Claim, noun: str) -> Fetched:
         """The claim whose own id the service does not know."""
@@ -398,7 +392,7 @@ class Fetcher:
             shown=_shown(noun, pieces, checks),
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
-        return Fetched(claim, answered, BadRecords(noun, bad, good))
+        return Fetched(claim, answered, bad, good)
 
 
 def _payloads(checks: Sequence[checking.CheckedBookings]) -> Iterator[Payload]:

@@ -187,21 +187,13 @@ def land(
         note_values_lost(ports, report.lost)
     for f in batch:
         connection = f.claim.subject.connection
-        for bad in f.records.bad:
-            ports.journal.quarantine.add_record(
-                connection,
-                f.records.resource,
-                bad.key,
-                bad.path,
-                bad.reason,
-                "",
-                ports.run_id,
-                subject=f.claim.subject,
-            )
-        bad_keys = {bad.key for bad in f.records.bad}
-        mended = [key for key in f.records.good if key not in bad_keys]
+        for bad in f.bad:
+            where = connection, f.answered.noun, bad.key, bad.path
+            ports.journal.quarantine.add_record(*where, bad.reason, "", ports.run_id, subject=f.claim.subject)
+        bad_keys = {bad.key for bad in f.bad}
+        mended = [key for key in f.good if key not in bad_keys]
         if mended:
-            ports.journal.quarantine.clear_records(connection, f.records.resource, mended)
+            ports.journal.quarantine.clear_records(connection, f.answered.noun, mended)
     _let_out(ports, batch)
     # Before the others are clean: a kill in between must not lose it.
     ports.mark(report.differing, Source.REPAIR)
@@ -248,7 +240,7 @@ def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
 
 def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:
     """A record whose id could not be read is in quarantine under a key of its own: it leaves with its subject."""
-    bad = {f.claim.subject: {b.key for b in f.records.bad} for f in batch if not f.answered.unchanged}
+    bad = {f.claim.subject: {b.key for b in f.bad} for f in batch if not f.answered.unchanged}
     mended = [
         entry.id
         for entry in ports.journal.quarantine.entries()

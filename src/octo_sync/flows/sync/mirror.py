@@ -22,35 +22,22 @@ def mirror_and_publish(ports: Ports) -> Published:
 def mirror(ports: Ports) -> None:
     """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
     journal, warehouse = ports.journal, ports.warehouse
+    counts = ("requests", "subjects", "unchanged", "rows_written")
     warehouse.write_log(
         "ops.runs",
         [
-            {
-                "run_id": run.run_id,
-                "command": run.command,
-                "pipeline": run.pipeline,
-                "status": run.status,
-                "started_at_utc": run.started_at,
-                "ended_at_utc": run.ended_at,
-                **{name: run.counts.get(name) for name in ("requests", "subjects", "unchanged", "rows_written")},
-                "error": run.error,
-            }
+            _row(run, "run_id", "command", "pipeline", "status", "error")
+            | {"started_at_utc": run.started_at, "ended_at_utc": run.ended_at}
+            | {name: run.counts.get(name) for name in counts}
             for run in journal.runs.last(200)
         ],
     )
     warehouse.write_log(
         "ops.quarantine",
         [
-            {
-                "connection_id": q.connection,
-                "resource": q.resource,
-                "key": q.key,
-                "path": q.path or "",
-                "reason": q.reason,
-                "seen_count": q.count,
-                "first_at_utc": q.first_at,
-                "last_at_utc": q.last_at,
-            }
+            _row(q, "resource", "key", "path", "reason")
+            | {"connection_id": q.connection, "seen_count": q.count}
+            | {"first_at_utc": q.first_at, "last_at_utc": q.last_at}
             for q in journal.quarantine.entries()
         ],
         replace=True,
@@ -62,17 +49,10 @@ def mirror(ports: Ports) -> None:
         "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )
     supplier = dict(suppliers.rows)
-    rows: list[dict[str, Any]] = [
-        {
-            "connection_id": name,
-            "role": client.connection.role,
-            "channel": client.connection.channel or name,
-            "base_url": client.connection.base_url,
-            "supplier_id": supplier.get(name),
-            "business_time_zone": client.connection.business_time_zone,
-            "capabilities": ",".join(client.connection.capabilities),
-            "is_active": True,
-        }
+    rows = [
+        _row(client.connection, "role", "base_url", "business_time_zone")
+        | {"connection_id": name, "channel": client.connection.channel or name, "supplier_id": supplier.get(name)}
+        | {"capabilities": ",".join(client.connection.capabilities), "is_active": True}
         for name, client in ports.clients.items()
     ]
     former = warehouse.query("select * from core.connections").records()
@@ -91,14 +71,13 @@ def _unanswered(ports: Ports) -> list[dict[str, Any]]:
     ]
     answered = ports.warehouse.covered(owed)
     return [
-        {
-            "connection_id": s.connection,
-            "resource": str(s.kind),
-            "key": s.key,
-            "product_id": s.product_id,
-            "option_id": s.option_id,
-            "travel_month": s.travel_month,
-        }
-        for s in owed
-        if s not in answered
+        _row(subject, "key", "product_id", "option_id", "travel_month")
+        | {"connection_id": subject.connection, "resource": str(subject.kind)}
+        for subject in owed
+        if subject not in answered
     ]
+
+
+def _row(of: object, *columns: str) -> dict[str, Any]:
+    """The columns of a row that are called as what it is about calls them."""
+    return {column: getattr(of, column) for column in columns}
