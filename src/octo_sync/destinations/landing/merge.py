@@ -74,8 +74,8 @@ class Merger(Keeping):
     def merge(self, table: Table) -> None:
         """Bring the table up to date with what is staged."""
         if not self.facts.rows:
-            if table.merge is Merge.MERGE and self._has_rows(table):
-                self.had_rows.add(table.full_name)
+            if table.merge is Merge.MERGE:
+                self._has_rows(table)
         elif table.merge is Merge.MERGE:
             self._merge(table)
         elif table.merge is Merge.REPLACE:
@@ -103,19 +103,16 @@ class Merger(Keeping):
     def _has_rows(self, table: Table) -> bool:
         """Whether the table had rows before this landing. One that had some keeps some: rows are only marked."""
         target = placed(table)
-        if target in self.filled:
-            return True
-        found = run(self.db, f"select count(*) from (select 1 from {target} limit 1)") > 0
-        if found:
+        if target not in self.filled and run(self.db, f"select count(*) from (select 1 from {target} limit 1)"):
             self.filled.add(target)
-        return found
+        if target in self.filled:
+            self.had_rows.add(table.full_name)
+        return target in self.filled
 
     def _merge(self, table: Table) -> None:
         target, same = placed(table), equal(table.key, "t", "i")
         # On a first load nothing can be missed, and looking for it costs as much as the load.
         had_rows = self._has_rows(table)
-        if had_rows:
-            self.had_rows.add(table.full_name)
         history = self.histories.get(table.full_name)
         # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})

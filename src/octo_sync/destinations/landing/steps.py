@@ -162,6 +162,7 @@ class LandingWork:
 
     def _land_payloads(self) -> int:
         """Keep the payloads that differ from the last one of their key; how many."""
+        self.db.execute(sql("latest_payloads"), [[payload.key for _, payload in self._payloads]])
         start = size = kept = 0
         for end, (_, payload) in enumerate(self._payloads, start=1):
             size += len(payload.body)

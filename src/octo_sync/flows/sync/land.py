@@ -34,6 +34,11 @@ class Totals:
     rows: int = 0
     by_table: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The same as the list of runs says it."""
+        return {"subjects": self.subjects, "unchanged": self.unchanged, "rows_written": self.rows}
+
 
 class Lander:
     """Collects fetched subjects and lands them, one batch at a time, in a thread of its own.

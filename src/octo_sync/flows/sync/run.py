@@ -141,14 +141,8 @@ def _count(ports: Ports, pull: Pull, result: SyncResult) -> None:
 
 
 def _counts(result: SyncResult) -> dict[str, int]:
-    return {
-        "subjects": result.totals.subjects,
-        "unchanged": result.totals.unchanged,
-        "rows_written": result.totals.rows,
-        "requests": result.requests,
-        "retries": result.retries,
-        "quarantined": len(result.quarantined),
-    }
+    calls = {"requests": result.requests, "retries": result.retries}
+    return result.totals.counts | calls | {"quarantined": len(result.quarantined)}
 
 
 def _error(result: SyncResult) -> str | None:

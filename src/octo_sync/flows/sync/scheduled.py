@@ -53,13 +53,8 @@ class Pulls:
 
     def counts(self) -> dict[str, int]:
         """What was done so far, as runs say it."""
-        totals, clients = self._worker.lander.totals, self.ports.clients.values()
-        return {
-            "subjects": totals.subjects,
-            "unchanged": totals.unchanged,
-            "rows_written": totals.rows,
-            "requests": sum(client.stats.requests for client in clients),
-        }
+        requests = sum(client.stats.requests for client in self.ports.clients.values())
+        return self._worker.lander.totals.counts | {"requests": requests}
 
     def _so_far(self) -> dict[str, int]:
         """The same with what other workers did."""
