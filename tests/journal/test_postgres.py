@@ -191,7 +191,7 @@ def test_commits_are_durable_whatever_the_database_says(path, admin, clock: Hand
 
 
 def test_a_session_that_cannot_be_made_durable_is_refused(path, clock: HandClock, monkeypatch) -> None:
-    monkeypatch.setattr(postgres, "_SESSION", "SET synchronous_commit TO off")
+    monkeypatch.setitem(postgres._SQL, "session", "SET synchronous_commit TO off")
     with pytest.raises(JournalError, match="do not commit durably"):
         Journal.open(path, clock=clock)
 

@@ -25,6 +25,7 @@ from octo_sync.journal import translation
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 from octo_sync.journal.models import metadata
+from octo_sync.statements import statements
 
 _Session = psycopg.Connection[Any]
 _OLDEST = 14
@@ -44,32 +45,7 @@ _PATIENCE: dict[str, Any] = {
     "tcp_user_timeout": _STILL,
     "application_name": "octo-sync journal",
 }
-# The last line is what `INDEXED BY` is for SQLite. Every statement of the journal finds few rows by an index; with the usual
-# settings a notification about one product read all 50,000 subjects as soon as the table had statistics (4 → 48 ms).
-_SESSION = f"""
-SET search_path TO journal;
-SET TIME ZONE 'UTC';
-SET synchronous_commit TO {{commit}};
-SET default_transaction_isolation TO 'read committed';
-SET lock_timeout TO {BUSY_TIMEOUT_MS};
-SET idle_in_transaction_session_timeout TO 30000; SET idle_session_timeout TO 0;
-SET tcp_keepalives_idle TO 10; SET tcp_keepalives_interval TO 5; SET tcp_keepalives_count TO 3;
-SET enable_hashjoin TO off; SET enable_mergejoin TO off; SET enable_seqscan TO off; SET enable_bitmapscan TO off;
-SET enable_sort TO off; SET jit TO off
-"""
-# Asked of the catalogue itself: `to_regclass` answers from a cache that has not heard of what was made while a transaction
-# waited for another writer.
-_HAS_TABLES = (
-    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'journal' AND tablename = 'schema_version')"
-)
-_SIZE = (
-    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_catalog.pg_class "
-    "WHERE relnamespace = 'journal'::regnamespace AND relkind = 'r'"
-)
-_HOLDERS = f"""
-SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock' AND classid = {_OURS}
-AND objid = {_LEASE} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""  # noqa: S608 - no value from outside
+_SQL = statements(Path(__file__).with_name("postgres.sql"))
 _DURABLE = ("on", "remote_apply")
 _TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances", "acts")
 """Those that hold what may have to be forgotten."""
@@ -92,7 +68,7 @@ class PostgresServer(Database):
     def exists(self) -> bool:
         """Whether a journal was ever made there."""
         with closing(self.connect()) as driver:
-            found = driver.execute(_HAS_TABLES).fetchone()
+            found = driver.execute(_SQL["has_tables"].encode()).fetchone()
             return bool(found and found[0])
 
     def engine(self, connect: Callable[[], Any]) -> Engine:
@@ -125,7 +101,8 @@ class PostgresServer(Database):
         driver: _Session = psycopg.connect(address, autocommit=True)
         try:
             commit = _setting(driver, "synchronous_commit")
-            driver.execute(_SESSION.format(commit=commit if commit in _DURABLE else "on").encode())
+            durably = commit if commit in _DURABLE else "on"
+            driver.execute(_SQL["session"].format(commit=durably, patience=BUSY_TIMEOUT_MS).encode())
             self._check(driver)
             driver.adapters.register_dumper(str, _Words)
         except BaseException:
@@ -185,7 +162,7 @@ class PostgresServer(Database):
 
     def has_tables(self, connection: Connection) -> bool:
         """Whether any migration was ever applied."""
-        return bool(connection.exec_driver_sql(_HAS_TABLES).scalar_one())
+        return bool(connection.exec_driver_sql(_SQL["has_tables"]).scalar_one())
 
     def make_room(self, connection: Connection) -> None:
         """The schema, unless an administrator has made it for a user who may not."""
@@ -211,7 +188,7 @@ class PostgresServer(Database):
 
     def size(self, connection: Connection) -> int:
         """Bytes of the tables and their indexes."""
-        return int(connection.exec_driver_sql(_SIZE).scalar_one())
+        return int(connection.exec_driver_sql(_SQL["size"]).scalar_one())
 
     # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -286,7 +263,7 @@ class SessionLease:
 
     def holders(self) -> int:
         """How many sessions share it."""
-        return int(self.ask(_HOLDERS))
+        return int(self.ask(_SQL["holders"].format(ours=_OURS, lease=_LEASE)))
 
     def release(self) -> None:
         """Give it back, and all that have a name."""

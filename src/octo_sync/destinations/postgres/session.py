@@ -103,32 +103,18 @@ def connect(
             autocommit=True,
             cursor_factory=LandingCursor if landing else psycopg.RawCursor,
         )
-        for setting in (
-            "set timezone = 'UTC'",
-            "set datestyle = 'ISO, YMD'",
-            "set client_min_messages = 'warning'",
-            "set standard_conforming_strings = on",
-            f"set lock_timeout = {int(lock_timeout * 1000)}",
-            "set search_path = marts, core, ops, public",
-            # A machine that vanished must not hold its locks until TCP gives up.
-            "set tcp_keepalives_idle = 30",
-            "set tcp_keepalives_interval = 10",
-            "set tcp_keepalives_count = 3",
-            f"set idle_in_transaction_session_timeout = {int(stuck_after * 1000)}",
-            "set idle_session_timeout = 0",
-            # Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
-            "set enable_mergejoin = off",
-            *(["set default_transaction_read_only = on"] if read_only else []),
-        ):
-            session.execute(setting)
+        times = {"lock_timeout": int(lock_timeout * 1000), "stuck_after": int(stuck_after * 1000)}
+        session.execute(sql("session", **times))
+        if read_only:
+            session.execute("set default_transaction_read_only = on")
         _check(session, name)
     return session
 
 
 def _check(session: Session, name: str) -> None:
     """Text must stay as it is, and what is committed must be on the disk before the journal hears of it."""
-    sql = "select current_setting('server_encoding'), current_setting('synchronous_commit')"
-    encoding, commit = session.execute(sql).fetchone() or ("", "")
+    asked = "select current_setting('server_encoding'), current_setting('synchronous_commit')"
+    encoding, commit = session.execute(asked).fetchone() or ("", "")
     if encoding != "UTF8":
         session.close()
         raise WarehouseError(f"{name} is encoded in {encoding}; expected a database made with encoding 'UTF8'.")
@@ -167,14 +153,14 @@ def examine(address: str) -> tuple[str, bool]:
         WarehouseError: It cannot be reached, or refuses us.
     """
     with asking(address) as session:
-        sql = "select current_setting('server_version'), has_database_privilege(current_database(), 'create')"
-        version, may_create = session.execute(sql).fetchone() or ("unknown", False)
+        asked = "select current_setting('server_version'), has_database_privilege(current_database(), 'create')"
+        version, may_create = session.execute(asked).fetchone() or ("unknown", False)
     return str(version), bool(may_create)
 
 
-def value_of(session: Session, sql: str, parameters: Sequence[Any] | None = None) -> Any:  # noqa: ANN401
+def value_of(session: Session, statement: str, parameters: Sequence[Any] | None = None) -> Any:  # noqa: ANN401
     """The first value of what a statement selects."""
-    row = session.execute(sql.encode(), parameters).fetchone()
+    row = session.execute(statement.encode(), parameters).fetchone()
     return row[0] if row else None
 
 

@@ -107,3 +107,19 @@ from (select {keys}, row, sum(side) as surplus, bool_or(side < 0) as was_there
   from (select {keys}, hash({columns}) as row, -1 as side from {before}
     union all select {keys}, hash({columns}), 1 from {now}) group by all)
 group by {keys} having bool_or(surplus <> 0)
+
+-- name: session
+-- What a session begins with; {lock_timeout} and {stuck_after} are milliseconds. A machine that vanished must not hold its locks
+-- until TCP gives up. Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
+set timezone = 'UTC';
+set datestyle = 'ISO, YMD';
+set client_min_messages = 'warning';
+set standard_conforming_strings = on;
+set lock_timeout = {lock_timeout};
+set search_path = marts, core, ops, public;
+set tcp_keepalives_idle = 30;
+set tcp_keepalives_interval = 10;
+set tcp_keepalives_count = 3;
+set idle_in_transaction_session_timeout = {stuck_after};
+set idle_session_timeout = 0;
+set enable_mergejoin = off
