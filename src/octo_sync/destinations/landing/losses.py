@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 
 import duckdb
 
@@ -125,7 +126,7 @@ def path_of(table: Table, column: Column | None = None, *, own: bool = True) -> 
     return ".".join(part for part in (at, name) if part)
 
 
-@dataclass(slots=True)
+@dataclass
 class Losses:
     """What one noun's answers of one landing would take away. `found` is for `ops.schema_drift`."""
 
@@ -139,35 +140,29 @@ class Losses:
     """Connection and uuid of bookings whose details a list has to decide about."""
     lost: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     """(connection, path) → rows that lose a value, rows that show one."""
-    _drift: dict[tuple[str, str], bool] | None = None
-    _listed: dict[str, bool] | None = None
 
+    @cached_property
     def drift(self) -> Mapping[tuple[str, str], bool]:
         """Fields that are known to be missing: (connection, path) → whether a person let it through."""
-        if self._drift is None:
-            rows = self.db.execute(
-                f"select connection_id, name, accepted_at_utc is not null from {MAIN}.ops.schema_drift "
-                f"where kind = '{MISSING}' and resource = $1",
-                [self.noun],
-            ).fetchall()
-            self._drift = {(connection, name): accepted for connection, name, accepted in rows}
-        return self._drift
+        rows = self.db.execute(
+            f"select connection_id, name, accepted_at_utc is not null from {MAIN}.ops.schema_drift "
+            f"where kind = '{MISSING}' and resource = $1",
+            [self.noun],
+        ).fetchall()
+        return {(connection, name): accepted for connection, name, accepted in rows}
 
-    def listed(self, connection: str) -> bool:
-        """Whether a list of this connection is among the answers."""
-        if self._listed is None:
-            rows = self.db.execute(
-                f"select connection_id, bool_or(resource not in {_OWN}) from staged_{self.noun} group by all"
-            ).fetchall()
-            self._listed = dict(rows)
-        return self._listed.get(connection, False)
+    @cached_property
+    def listed(self) -> Mapping[str, bool]:
+        """Whether a list of a connection is among the answers."""
+        listed = f"select connection_id, bool_or(resource not in {_OWN}) from staged_{self.noun} group by all"
+        return dict(self.db.execute(listed).fetchall())
 
     def verdict(self, connection: str, path: str, lost: int, shown: int, *, came: int = 0) -> Verdict:
         """What becomes of the values; what is kept for the field's sake is written down."""
         key = connection, path
-        known = self.drift().get(key)
+        known = self.drift.get(key)
         verdict = judge(
-            Loss(lost, shown, self.listed(connection), alone=came == 1),
+            Loss(lost, shown, self.listed.get(connection, False), alone=came == 1),
             self.guard,
             lately=self.lately().get((connection, self.noun, path), (0, 0)),
             open_drift=known is False,

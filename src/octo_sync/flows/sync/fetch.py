@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -233,23 +234,19 @@ class Fetcher:
         ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
         salt = int.from_bytes(ways, "little", signed=True)
         screen = self._ports.privacy.screen(subject.connection)
+        check = partial(checking.check_bookings, salt=salt, screen=screen)
         if subject.kind is SubjectKind.BOOKING:
-            own = [
-                checking.check_bookings(answer.body, single=True, salt=salt, screen=screen)
-                for _, answer in pieces.calls
-            ]
+            own = [check(answer.body, single=True) for _, answer in pieces.calls]
             for checked in own:
                 _require_own(subject, checked)
             return own
-        checks = [
-            checking.check_bookings(answer.body, known=known, salt=salt, screen=screen) for _, answer in pieces.calls
-        ]
+        checks = [check(answer.body, known=known) for _, answer in pieces.calls]
         if any(
             checked.seen and self._ignored(subject.connection, answer, "bookings", checked)
             for (_, answer), checked in zip(pieces.calls, checks, strict=True)
         ):
             # Whether a capability was ignored shows in the records as a whole, so all of them are read.
-            checks = [checking.check_bookings(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            checks = [check(answer.body) for _, answer in pieces.calls]
         return checks
 
     def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:
