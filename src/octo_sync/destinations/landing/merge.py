@@ -9,6 +9,7 @@ Longer than most modules, so that the rules and what they share stand together.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing import moved_departures as moving
@@ -127,21 +128,17 @@ class Merger(Keeping):
                 keys = ", ".join(table.scope)
                 near = f"select {keys} from ({near}) union select {keys} from ({self._shown(table)})"
                 told = f", {table.told} as is_told"
-            there = (
-                f"full join (select t.rowid, t.*{told} from {target} t semi join ({near}) p "
-                f"on {equal(table.scope, 't', 'p')}) t on {same}"
-            )
+            parts = {"near": near, "told": told, "scope": equal(table.scope, "t", "p")}
+            there = sql("in_scope", table=target, same=same, **parts)
             differs = f"case when {GONE} then not t.is_deleted{' and t.is_told' if told else ''} else {differs} end"
-        decision = (
-            f"select {self._values(table, 't')}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, "
-            f"{self._losing(table)}{versions.beside(history) if history else ''}, {GONE} as gone "
-            f"from (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) i {there}"
-        )
-        changes = self._decide(table, f"{decision}{prune} where {differs}")
+        losing = self._losing(table) + (versions.beside(history) if history else "")
+        parts = {"values": self._values(table, "t"), "losing": losing, "hashed": hashed, "there": there}
+        decision = partial(sql, "decide_rows", incoming=self._incoming(table), differs=differs, **parts)
+        changes = self._decide(table, decision(prune=prune))
         if prune and changes.rows and had_rows:
             if changes.new and moving.are_elsewhere(self.db, table, prune, changes.new):
                 prune = ""  # their versions are on other days as well
-                changes = self._decide(table, f"{decision} where {differs}")
+                changes = self._decide(table, decision(prune=""))
             if moving.carry(self.db, table):
                 self._moved.add(table.full_name)
                 moving.leave(self.db, table)
@@ -165,33 +162,26 @@ class Merger(Keeping):
             run(self.db, f"update {target} t set local_date = p.local_date from moved p where {same}")
         present = not table.present or table.full_name in self.facts.present
         # The check leaves each price of a departure once; for the others a key that comes twice is cut here.
-        once = (
-            ""
-            if self.noun.name == "availability"
-            else f" qualify row_number() over (partition by {', '.join(f'i.{k}' for k in table.key)}) = 1"
-        )
+        keys = ", ".join(f"i.{k}" for k in table.key)
+        once = "" if self.noun.name == "availability" else f" qualify row_number() over (partition by {keys}) = 1"
         # Where every record is new there is nothing to choose from.
         some = "" if parent.new == self.facts.rows else f" semi join {owner} p on {equal(table.parent_key, 'i', 'p')}"
         came = f"({self._incoming(table)}) i{some}{once}"
         if not parent.updates:
             if present:
                 names = ", ".join(c.name for c in table.columns)
-                self._count(
-                    table, run(self.db, f"insert into {target} ({names}) select {self._values(table)} from {came}")
-                )
+                first = f"insert into {target} ({names}) select {self._values(table)} from {came}"
+                self._count(table, run(self.db, first))
             return
         keys = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
         asked = f" where {_FLAGS[table.capability]}" if table.capability else ""
-        old = (
-            f"(select t.rowid, t.* from {target} t semi join (from {owner} where old_row is not null) p on {same} "
-            f"semi join (select {keys} from staged_{self.noun.name} r{asked}) a on {equal(table.parent_key, 't', 'a')}) t"
-        )
+        asked_same = equal(table.parent_key, "t", "a")
+        parts = {"owner": owner, "same": same, "keys": keys, "noun": self.noun.name, "asked": asked}
+        old = sql("details_there", table=target, asked_same=asked_same, **parts)
         if present:
             differs = " or ".join(f"i.{c.name} is distinct from t.{c.name}" for c in table.columns)
-            decision = (
-                f"select {self._values(table, 't')}, t.rowid as old_row, {self._losing(table)}, {GONE} as gone "
-                f"from (select i.* from {came}) i full join {old} on {equal(table.key, 't', 'i')} where {differs}"
-            )
+            parts = {"values": self._values(table, "t"), "losing": self._losing(table), "came": came, "there": old}
+            decision = sql("decide_details", same=equal(table.key, "t", "i"), differs=differs, **parts)
         else:
             keys = ", ".join(f"t.{k}" for k in table.key)
             decision = f"select {keys}, t.rowid as old_row, '' as lost, true as gone from {old}"
@@ -212,10 +202,7 @@ class Merger(Keeping):
         rows = run(self.db, f"create or replace temp table {decided(table)} as {decision}")
         if not rows:
             return Changes()
-        new, gone, losing = self.db.execute(
-            f"select count(*) filter (old_row is null), count(*) filter (gone), count(*) filter (lost <> '') "
-            f"from {decided(table)}"
-        ).fetchone() or (0, 0, 0)
+        new, gone, losing = self.db.execute(sql("counted", decided=decided(table))).fetchone() or (0, 0, 0)
         return Changes(rows, new, gone, losing)
 
     def _let_go(self, table: Table, changes: Changes) -> Changes:
@@ -256,15 +243,12 @@ class Merger(Keeping):
             self._count(table, run(self.db, f"{closed} where rowid in (select old_row from {work})"))
         elif changes.updates or (changes.gone and not audit):
             kept = " and not gone" if audit else ""
-            run(
-                self.db,
-                f"delete from {target} where rowid in (select old_row from {work} where old_row is not null{kept})",
-            )
+            old = f"select old_row from {work} where old_row is not null{kept}"
+            run(self.db, f"delete from {target} where rowid in ({old})")
         if changes.came:
             into, values = (", ".join([names, *part]) for part in (audit, audit.values()))
-            self._count(
-                table, run(self.db, f"insert into {target} ({into}) select {values} from {work} where not gone")
-            )
+            came = f"insert into {target} ({into}) select {values} from {work} where not gone"
+            self._count(table, run(self.db, came))
 
     def _prune(self) -> str:
         """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
@@ -276,15 +260,10 @@ class Merger(Keeping):
         self.had_rows.add(table.full_name)
         key = [k for k in table.key if k != "valid_from_utc"]
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
-        there = (
-            f"(select t.rowid, t.* from {placed(table)} t semi join ({self.noun.scope}) p "
-            f"on {equal(table.scope, 't', 'p')}{flag} where t.is_current) t"
-        )
-        decision = (
-            f"select {self._values(table, 't')}, t.rowid as old_row, {self._losing(table)}, {GONE} as gone "
-            f"from (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) i "
-            f"full join {there} on {equal(key, 't', 'i')} where {GONE} or t.connection_id is null or {_differ(table, 'i')}"
-        )
+        scope = equal(table.scope, "t", "p") + flag
+        parts = {"values": self._values(table, "t"), "losing": self._losing(table), "key": ", ".join(key)}
+        parts |= {"incoming": self._incoming(table), "table": placed(table), "near": self.noun.scope, "scope": scope}
+        decision = sql("decide_versions", same=equal(key, "t", "i"), differs=_differ(table, "i"), **parts)
         self._write(table, self._let_go(table, self._decide(table, decision)), {})
 
     def forget_absences(self, table: Table) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.landing.coverage import answers_as
 from octo_sync.destinations.relations import given, sql
 from octo_sync.model import SubjectKind, Window
@@ -85,8 +86,8 @@ class Stage:
         details = [t for t in self.tables if t.present]
         asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
         asked.append(f"bool_or({' or '.join(f'len({enum.unknown}) > 0' for enum in self.noun.enums) or 'false'})")
-        sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name} r"
-        rows, *found, unknown = self.db.execute(sql).fetchone() or (0, None)
+        looks = f"select count(*), {', '.join(asked)} from staged_{self.noun.name} r"
+        rows, *found, unknown = self.db.execute(looks).fetchone() or (0, None)
         windows = [a.window for a in self.answered if a.window] if self.noun.name == "availability" else []
         names = [*FLAGS.values(), *(t.full_name for t in details)]
         true = frozenset(name for name, value in zip(names, found, strict=True) if value)
@@ -102,17 +103,13 @@ class Stage:
     def _read(self, files: list[str], longest: int) -> None:
         columns = [f"{column}: '{kind}'" for column, kind in STAGED]
         columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
-        record = self.noun.record.replace("'", "''")
-        lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
-        beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
-        self.db.execute(
-            f"create or replace temp table staged_{self.noun.name} as select * exclude (r), unnest(r) "
-            f"from (select * exclude ({lists}), {beside}unnest(records) as r "
-            f"from read_json($1, format = 'newline_delimited', records = 'true', "
-            f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
-            f"maximum_object_size = {max(_LEAST_LINE, longest)}))",
-            [files],
-        )
+        columns.append("records: " + quoted(f"{self.noun.record}[]"))
+        parts = {
+            "lists": ", ".join(column for column, _ in (*self.noun.beside, ("records", ""))),
+            "beside": "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside),
+            "columns": "{" + ", ".join(columns) + "}",
+        }
+        self.db.execute(sql("stage", noun=self.noun.name, longest=max(_LEAST_LINE, longest), **parts), [files])
 
     def _leave_out(self) -> None:
         left_out = [pair for a in self.answered for pair in a.left_out]

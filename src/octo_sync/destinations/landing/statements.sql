@@ -288,3 +288,37 @@ update {table} t set stale_columns = '*', row_hash = null from spared s where {s
 update {owner} t set row_hash = null, stale_columns = concat_ws(',', t.stale_columns, {entry})
 from (select distinct {keys} from {rows}) s
 where {same} and not list_contains(string_split(coalesce(t.stale_columns, ''), ','), {entry})
+
+-- name: stage
+-- The spool $1 as a relation. DuckDB reserves memory by the longest line that it is told to expect.
+create or replace temp table staged_{noun} as select * exclude (r), unnest(r)
+from (select * exclude ({lists}), {beside}unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true',
+  columns = {columns}, maximum_object_size = {longest}))
+
+-- name: decide_rows
+-- What becomes of a table's rows: `i` came, and those that are there are joined to them.
+select {values}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, {losing}, i.connection_id is null as gone
+from (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({incoming})) i {there}{prune} where {differs}
+
+-- name: in_scope
+-- Every row that the answers speak for, to be joined.
+full join (select t.rowid, t.*{told} from {table} t semi join ({near}) p on {scope}) t on {same}
+
+-- name: details_there
+-- The details of rows that were there and changed, where the answers may say something about them.
+(select t.rowid, t.* from {table} t semi join (from {owner} where old_row is not null) p on {same}
+  semi join (select {keys} from staged_{noun} r{asked}) a on {asked_same}) t
+
+-- name: decide_details
+select {values}, t.rowid as old_row, {losing}, i.connection_id is null as gone
+from (select i.* from {came}) i full join {there} on {same} where {differs}
+
+-- name: decide_versions
+select {values}, t.rowid as old_row, {losing}, i.connection_id is null as gone
+from (select distinct on ({key}) * from ({incoming})) i
+full join (select t.rowid, t.* from {table} t semi join ({near}) p on {scope} where t.is_current) t on {same}
+where i.connection_id is null or t.connection_id is null or {differs}
+
+-- name: counted
+-- How many of the decided rows are new, how many go, and in how many a value would be lost.
+select count(*) filter (old_row is null), count(*) filter (gone), count(*) filter (lost <> '') from {decided}
