@@ -8,7 +8,7 @@ import duckdb
 
 from octo_sync.statements import statements
 
-_FILES = sorted(Path(__file__).parent.rglob("statements.sql"))
+_FILES = [Path(__file__).parent / folder / "statements.sql" for folder in ("", "landing", "postgres")]
 _FOUND = {name: text for file in _FILES for name, text in statements(file).items()}
 
 

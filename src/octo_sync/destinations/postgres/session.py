@@ -1,6 +1,6 @@
 """One session at a PostgreSQL server: connecting, and the place where the driver's errors become ours.
 
-psycopg is an extra, imported when the first session is opened. No error repeats a password or a value of a row: of an
+No error repeats a password or a value of a row: of an
 address only the database and its host are shown, and of a refused value only what kind of refusal it was.
 """
 
