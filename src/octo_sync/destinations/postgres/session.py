@@ -1,7 +1,7 @@
 """One session at a PostgreSQL server: connecting, and the place where the driver's errors become ours.
 
-No error repeats a password or a value of a row: of an
-address only the database and its host are shown, and of a refused value only what kind of refusal it was.
+No error repeats a password or a value of a row: of an address only the database and its host are shown, and of a refused value
+only what kind of refusal it was.
 """
 
 import contextlib
