@@ -4,13 +4,14 @@ A reader sees what was published (`marts`, `core`, `ops`) and nothing else, writ
 ops tables without their schema.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from octo_sync.destinations.base import Rows, TableDigest
+from octo_sync.errors import WarehouseError
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -140,3 +141,28 @@ class Reader(Protocol):
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""
+
+
+class Streaming:
+    """What both engines' readers do alike."""
+
+    name: str
+    _closed = False
+
+    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> Iterator[Any]:
+        """First the schema of an answer, then its rows as Arrow batches."""
+        raise NotImplementedError
+
+    def batches(
+        self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
+    ) -> "pa.RecordBatchReader":
+        """The rows as Arrow batches; see `Reader`."""
+        import pyarrow as pa  # noqa: PLC0415 - rows do without it
+
+        made = self._stream(sql, parameters, size, timeout)
+        schema: pa.Schema = next(made)
+        return pa.RecordBatchReader.from_batches(schema, made)
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise WarehouseError(f"{self.name} was closed; open it again.")

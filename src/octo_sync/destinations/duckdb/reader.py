@@ -19,7 +19,7 @@ from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.publish import rows_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
-from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
+from octo_sync.destinations.reading import SCHEMAS, Parameters, Streaming, TableInfo, tables_of
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -102,7 +102,7 @@ def _refuse_others(path: Path) -> None:
         raise WarehouseError(f"{path} {said}; open the read copy that octo-sync sync makes, octo.read.duckdb.")
 
 
-class DuckDBReader:
+class DuckDBReader(Streaming):
     """A `Reader` of one published file.
 
     Args:
@@ -119,37 +119,24 @@ class DuckDBReader:
         self.path, self.name, self._tables = path, path.name, tuple(tables)
         self._db, *self._spare = _connect(path, 1 + _STREAMS, {**_SETTINGS, "memory_limit": memory})
         self._lock = threading.RLock()
-        self._closed = False
 
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
     ) -> Rows:
         """Rows of one reading statement; see `Reader`."""
         with self._lock:
-            db = self._open()
-            with _running(db, self.path, sql, timeout):
-                db.execute(_statement(db, sql), parameters or None)
-                return rows_of(db, limit)
+            self._refuse_when_closed()
+            with _running(self._db, self.path, sql, timeout):
+                self._db.execute(_statement(self._db, sql), parameters or None)
+                return rows_of(self._db, limit)
 
-    def batches(
-        self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
-    ) -> "pa.RecordBatchReader":
-        """The rows as Arrow batches; see `Reader`."""
-        import pyarrow as pa  # noqa: PLC0415 - rows do without it
-
+    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> Iterator[Any]:
+        """First the schema, then the batches; at the end, however it comes, the connection is free again."""
         with self._lock:
-            self._open()
+            self._refuse_when_closed()
             if not self._spare:
                 raise QueryError(f"{_STREAMS} results of {self.name} are being streamed; read one to its end first.")
             db = self._spare.pop()
-        made = self._stream(db, sql, parameters, size, timeout)
-        schema: pa.Schema = next(made)
-        return pa.RecordBatchReader.from_batches(schema, made)
-
-    def _stream(
-        self, db: duckdb.DuckDBPyConnection, sql: str, parameters: Parameters, size: int, timeout: float | None
-    ) -> "Iterator[Any]":
-        """First the schema, then the batches; at the end, however it comes, the connection is free again."""
         try:
             with _running(db, self.path, sql, timeout):
                 _statement(db, sql)
@@ -172,20 +159,17 @@ class DuckDBReader:
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""
         with self._lock:
-            db = self._open()
-            with _running(db, self.path, "", None):
-                return digests.of_all(lambda sql, _: db.execute(sql).fetchall(), self._tables, tables, digests.DUCKDB)
+            self._refuse_when_closed()
+            with _running(self._db, self.path, "", None):
+                return digests.of_all(
+                    lambda sql, _: self._db.execute(sql).fetchall(), self._tables, tables, digests.DUCKDB
+                )
 
     def close(self) -> None:
         """Let go of the file. Twice is fine."""
         self._closed = True
         for db in (self._db, *self._spare):
             db.close()
-
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        if self._closed:
-            raise WarehouseError(f"{self.name} was closed; open it again.")
-        return self._db
 
 
 def _statement(db: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

@@ -19,7 +19,7 @@ from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
-from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
+from octo_sync.destinations.reading import SCHEMAS, Parameters, Streaming, TableInfo, tables_of
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -37,7 +37,7 @@ _SCALE = 4
 """Decimals of amounts; what a query works out with more of them becomes a float, as with DuckDB."""
 
 
-class PostgresReader:
+class PostgresReader(Streaming):
     """A `Reader` of one database. When its session has ended, the next query makes another.
 
     Args:
@@ -53,7 +53,6 @@ class PostgresReader:
     def __init__(self, address: str, *, tables: Collection[Table] = (), is_whole: bool = False) -> None:
         self.name, self._address, self._tables = place(address), address, tuple(tables)
         self._lock = threading.RLock()
-        self._closed = False
         self._session = self._connect()
         self._snapshot: tuple[Session, str] | None = None
         """Who keeps it, and its name."""
@@ -89,19 +88,9 @@ class PostgresReader:
             with psycopg.RawServerCursor(session, _CURSOR) as cursor:
                 return rows_of(cursor.execute(text.encode(), values or None, binary=True), limit)
 
-    def batches(
-        self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
-    ) -> "pa.RecordBatchReader":
-        """The rows as Arrow batches; see `Reader`."""
-        import pyarrow as pa  # noqa: PLC0415 - rows do without it
-
-        made = self._stream(sql, parameters, size, timeout)
-        schema: pa.Schema = next(made)
-        return pa.RecordBatchReader.from_batches(schema, made)
-
-    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> "Iterator[Any]":
+    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> Iterator[Any]:
         """First the schema, then the batches, in a session of its own; it ends with the last."""
-        import pyarrow as pa  # noqa: PLC0415 - as above
+        import pyarrow as pa  # noqa: PLC0415 - rows do without it
 
         self._refuse_when_closed()
         text, values = numbered(sql, parameters)
@@ -142,10 +131,6 @@ class PostgresReader:
         self._session.close()
         if self._snapshot:
             self._snapshot[0].close()
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
-            raise WarehouseError(f"{self.name} was closed; open it again.")
 
     def _begun(self) -> Session:
         """The session with a transaction begun; another session when the server has ended the former one meanwhile.
