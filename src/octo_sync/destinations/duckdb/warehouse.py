@@ -307,7 +307,8 @@ class DuckDBWarehouse(SharedWarehouse):
             if table.full_name not in OWN:
                 self._run(f"delete from {placed(table)}")
                 rows += run(
-                    self._db, f"insert into {placed(table)} ({table.names}) select {table.names} from former.{table.full_name}"
+                    self._db,
+                    f"insert into {placed(table)} ({table.names}) select {table.names} from former.{table.full_name}",
                 )
         return rows
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
-from octo_sync.destinations.duckdb.carry_over import rows_to_move
+from octo_sync.destinations.duckdb.carry_over import OWN, rows_to_move
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
@@ -34,7 +34,7 @@ from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.destinations.relations import sql
-from octo_sync.destinations.state import OF_A_PLACE, Run, SharedWarehouse, covered
+from octo_sync.destinations.state import Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
@@ -208,7 +208,7 @@ class PostgresWarehouse(SharedWarehouse):
         Args:
             files: Whether it is the private one → where it is made, in a folder of its own.
         """
-        tables = [t for t in self._tables if t.full_name not in OF_A_PLACE]
+        tables = [t for t in self._tables if t.full_name not in OWN]
 
         def work(session: Session) -> None:
             for file in files.values():

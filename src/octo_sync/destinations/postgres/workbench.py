@@ -7,7 +7,7 @@ C; a text that is empty is quoted and null is not, which both keep apart.
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +98,7 @@ class Workbench:
                 self._read(file, table, placed(table))
 
     @contextlib.contextmanager
-    def _copied(
-        self, session: Session, select: str, parameters: Sequence[Any]
-    ) -> Iterator[str | None]:
+    def _copied(self, session: Session, select: str, parameters: Sequence[Any]) -> Iterator[str | None]:
         """A file with the rows of a select, as long as the block runs; None when there are none."""
         copy = meant(session, f"copy ({select}) to stdout (format csv)")
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as out:  # made with mode 0600
