@@ -125,9 +125,16 @@ NOW = dt.datetime(2026, 3, 31, 23, 30, tzinfo=dt.UTC)
     ],
 )
 def test_dates_are_relative_to_the_business_day(text, day):
-    (first, *_) = ask.values(QUESTIONS[0], {"first": text}, now=NOW, time_zone="Europe/Lisbon").values()
+    (first, *_) = ask.values(
+        QUESTIONS[0], {"first": text, "last": "2030-01-01"}, now=NOW, time_zone="Europe/Lisbon"
+    ).values()
 
     assert first == dt.date.fromisoformat(day)
+
+
+def test_days_are_given_in_their_order():
+    with pytest.raises(ask.QueryError, match=r"first=2026-04-02 is after last=2026-04-01; expected the first day"):
+        ask.values(QUESTIONS[0], {"first": "today+1d", "last": "today"}, now=NOW, time_zone="Europe/Lisbon")
 
 
 @pytest.mark.parametrize(("number", "last"), [(2, "2026-12-31"), (11, "2026-03-31")])

@@ -353,7 +353,7 @@ def test_nearly_full_departures_are_open_and_ahead(engine, world):
 def test_what_changed_is_every_booking_that_differs(engine, world):
     since = NOON + dt.timedelta(hours=1)
     rows = answer(engine, 12, since=since.isoformat())
-    wanted = booking_changes(world.before, world.now)
+    wanted = booking_changes(world.before, world.now, NOON)
 
     same(rows, wanted)
     assert [r["event_at_utc"] for r in rows] == sorted((r["event_at_utc"] for r in rows), reverse=True)
@@ -362,10 +362,25 @@ def test_what_changed_is_every_booking_that_differs(engine, world):
     assert {"", "status"} < {r["changed_fields"] for r in wanted}, "moved ones too"
 
 
+def test_what_was_only_read_for_the_first_time_did_not_change(engine, world):
+    rows = answer(engine, 12, since=(NOON - DAY).isoformat())
+
+    made = {
+        b["booking_uuid"]: b["raw"]["utc_created_at"] for b in world.now.bookings if not b["raw"]["utc_cancelled_at"]
+    }
+    assert (
+        min(made[r["booking_uuid"]] for r in rows if r["version_no"] == 1 and r["booking_uuid"] in made)
+        >= (NOON - DAY).isoformat()[:16]
+    )
+    assert [
+        r for r in rows if r["version_no"] > 1 and made.get(r["booking_uuid"], "9") < (NOON - DAY).isoformat()[:16]
+    ], "what changed is there"
+
+
 @pytest.mark.parametrize("name", ["booking_uuid", "supplier_reference", "reseller_reference"])
 def test_a_booking_is_shown_as_it_was_by_each_name_it_has(engine, world, name):
     change = next(
-        c for c in booking_changes(world.before, world.now) if c["previous_status"] not in (None, c["status"])
+        c for c in booking_changes(world.before, world.now, NOON) if c["previous_status"] not in (None, c["status"])
     )
     uuid = change["booking_uuid"]
     states = [next(b for b in t.bookings if b["booking_uuid"] == uuid) for t in (world.before, world.now)]

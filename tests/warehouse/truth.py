@@ -460,7 +460,7 @@ class Truth:
             {
                 "channel_name": channel,
                 "booking_month": month,
-                "sold": len(rows),
+                "was_sold": len(rows),
                 "cancelled": sum(b["cancelled"] for b in rows),
                 "cancellation_rate": sum(b["cancelled"] for b in rows) / len(rows),
             }
@@ -672,14 +672,15 @@ TOLD = {
 """What a version of a booking holds, and what it is called here."""
 
 
-def booking_changes(before, now):
-    """Question 12, from the state before and now: bookings that are new or differ."""
+def booking_changes(before, now, pulled):
+    """Question 12, from the state at the first pull and now: bookings that were made since, or differ."""
     old = {b["booking_uuid"]: b for b in before.bookings}
     answer = []
     for b in now.bookings:
         was = old.get(b["booking_uuid"])
         changed = sorted(name for name, called in TOLD.items() if was and was[called] != b[called])
-        if was and not changed:
+        times = [b["raw"][name] for name in ("utc_created_at", "utc_cancelled_at") if b["raw"][name]]
+        if not changed and (was or max(map(instant, times)) < pulled):
             continue
         answer.append(
             {

@@ -1,6 +1,6 @@
 -- name: 04_weak_departures
--- question: Which departures of the next seven days are less than 20 % full?
--- description: Open departures with known capacity, the emptiest first.
+-- question: Which departures of the coming days are weak?
+-- description: Departures that are not closed and, of a known capacity, less full than `below` (0.2 is 20 %), the emptiest first.
 -- parameter: first: date: today+1d: First travel date.
 -- parameter: last: date: today+7d: Last travel date.
 -- parameter: below: number: 0.2: Weak is below this share.

@@ -6,7 +6,7 @@
 select
   channel_name,
   booking_date - (cast(extract(day from booking_date) as integer) - 1) as booking_month,
-  count(*) as sold,
+  count(*) as was_sold,
   count(*) filter (where is_cancelled) as cancelled,
   cast(count(*) filter (where is_cancelled) as double precision) / count(*) as cancellation_rate,
   min(verified_at_utc) as verified_at_utc

@@ -16,14 +16,14 @@ tickets as (
 select
   b.local_start_at,
   b.product_name,
+  b.pax_count as guests,
+  t.tickets,
   b.option_name,
   b.supplier_reference,
   b.reseller_reference,
   b.booking_uuid,
   b.channel_name,
   b.status,
-  b.pax_count as guests,
-  t.tickets,
   b.verified_at_utc
 from marts.fct_bookings b
 left join tickets t on t.booking_key = b.booking_key

@@ -26,10 +26,10 @@ sold_out as (
 )
 select
   s.product_name,
-  d.departures,
-  s.sold_out,
-  cast(s.sold_out as double precision) / d.departures as share_sold_out,
   s.median_days_ahead,
+  s.sold_out,
+  d.departures,
+  cast(s.sold_out as double precision) / d.departures as share_sold_out,
   s.shortest,
   s.longest,
   s.already_sold_out,

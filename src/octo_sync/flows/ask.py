@@ -170,7 +170,11 @@ def values(question: Question, given: Mapping[str, str], *, now: datetime, time_
             raise QueryError(
                 f"The question {question.name} needs {parameter.name} (--param {parameter.name}=…): {parameter.meaning}"
             )
-    return filled(question.parameters, given, now=now, time_zone=time_zone)
+    found = filled(question.parameters, given, now=now, time_zone=time_zone)
+    first, last = found.get("first"), found.get("last")
+    if isinstance(first, date) and isinstance(last, date) and first > last:
+        raise QueryError(f"first={first} is after last={last}; expected the first day, then the last.")
+    return found
 
 
 def filled(
