@@ -100,7 +100,7 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
 @pytest.mark.parametrize(
     ("which", "words"),
     [
-        ("not over", "is not over in the copy"),
+        ("not over", "; close it after that day"),
         ("in part", "Not all bookings that travel in"),
         ("2026-13", "is no month"),
         ("0000-01", "is no month"),

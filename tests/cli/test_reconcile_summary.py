@@ -33,7 +33,7 @@ def test_it_begins_with_the_coverage_and_the_age_of_both_sides():
     first, second, note, third, *_ = said()
 
     assert first == (
-        "Here        octo.read.duckdb, 1,204 rows, seen at its source since 2026-11-22 03:10 UTC, all of the window"
+        "Here        octo.read.duckdb, 1,204 rows, verified at the service since 2026-11-22 03:10 UTC, all of the window"
     )
     assert second == "There       exports/ledger-*.csv, 1,198 rows, as of 2026-11-22 02:10 UTC"
     assert note == f"{' ' * 12}{NOTE}"

@@ -793,7 +793,7 @@ def test_the_only_pipeline_needs_no_name(project):
 
 
 def test_an_unknown_name_is_told_with_those_that_are_known(project):
-    with pytest.raises(ConfigError, match='"sandbx", did you mean "sandbox"\\? Known here: example, sandbox'):
+    with pytest.raises(ConfigError, match='"sandbx", did you mean "sandbox"\\? Known: example, sandbox'):
         find("sandbx", project)
 
 

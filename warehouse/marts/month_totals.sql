@@ -8,7 +8,7 @@
 -- column: closed_at_utc: When the month was closed; null: it is not.
 -- column: is_kept: Whether the closing kept such totals; those of an older octo-sync did not.
 -- column: bookings: Bookings in it when the month was closed.
--- column: retail_amount: Its amount in retail prices then, of bookings whose price is known.
+-- column: retail_amount: Its amount in retail prices then; null where that of one of its bookings is not known.
 -- column: net_amount: Its amount in net prices then, likewise.
 -- column: bookings_adjustment: Bookings more or fewer now.
 -- column: retail_adjustment: What changed in the retail amount since.
@@ -19,7 +19,9 @@
 with present as (
   select
     b.travel_month as period, 'tax' as kind, t.name as tax_name, b.connection_id,
-    coalesce(t.currency, b.currency, '') as money, count(*) as bookings, sum(t.retail_amount) as retail, sum(t.net_amount) as net
+    coalesce(t.currency, b.currency, '') as money, count(*) as bookings,
+    case when count(*) = count(t.retail_amount) then sum(t.retail_amount) end as retail,
+    case when count(*) = count(t.net_amount) then sum(t.net_amount) end as net
   from core.booking_taxes t
   join marts.fct_bookings b on b.connection_id = t.connection_id and b.booking_uuid = t.booking_uuid
   where b.is_sold and b.travel_month is not null
@@ -27,14 +29,16 @@ with present as (
   union all
   select
     cancelled_date - (cast(extract(day from cancelled_date) as integer) - 1), 'refund', '', connection_id,
-    coalesce(currency, ''), count(*), sum(retail_amount), sum(net_amount)
+    coalesce(currency, ''), count(*), case when count(*) = count(retail_amount) then sum(retail_amount) end,
+    case when count(*) = count(net_amount) then sum(net_amount) end
   from marts.fct_bookings
   where was_sold and is_cancelled and cancellation_refund = 'FULL' and cancelled_date is not null
   group by 1, connection_id, coalesce(currency, '')
   union all
   select
     month_end - (cast(extract(day from month_end) as integer) - 1), 'deferred', '', connection_id,
-    coalesce(currency, ''), bookings, retail_amount, net_amount
+    coalesce(currency, ''), bookings, case when without_retail = 0 then retail_amount end,
+    case when without_net = 0 then net_amount end
   from marts.agg_deferred_revenue
   where bookings > 0
 ),
@@ -69,9 +73,9 @@ select
   b.retail_amount,
   b.net_amount,
   case when p.has_totals then b.bookings_now - coalesce(b.bookings, 0) end as bookings_adjustment,
-  case when p.has_totals and coalesce(b.retail_now, b.retail_amount) is not null
+  case when p.has_totals and (b.retail_amount is not null or b.bookings is null) and (b.retail_now is not null or b.bookings_now = 0)
     then coalesce(b.retail_now, 0) - coalesce(b.retail_amount, 0) end as retail_adjustment,
-  case when p.has_totals and coalesce(b.net_now, b.net_amount) is not null
+  case when p.has_totals and (b.net_amount is not null or b.bookings is null) and (b.net_now is not null or b.bookings_now = 0)
     then coalesce(b.net_now, 0) - coalesce(b.net_amount, 0) end as net_adjustment,
   b.bookings_now,
   b.retail_now,

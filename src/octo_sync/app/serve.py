@@ -192,7 +192,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
             return
         backlog = await asyncio.to_thread(journal.subjects.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
-            events.say(f"{owed:,} subjects are pending from before.")
+            events.say(f"{plural(owed, 'subject')} pending from before.")
         await asyncio.to_thread(keeper.check_subscriptions)
         late = await schedules.start() if schedules else ()
         if "full" not in late and await asyncio.to_thread(keeper.never_pulled):

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -69,7 +70,8 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
             directory=directory, compared=compared, report=report,
         )  # fmt: skip
         size = f"--seed {seed} --bookings {bookings} --products {products} --days {days}"
-        _next(directory, f"octo-sync sandbox serve --demo {size}")
+        last_month = result.started_at.replace(day=1) - timedelta(days=1)
+        _next(directory, f"octo-sync sandbox serve --demo {size}", f"{last_month:%Y-%m}")
     return code
 
 
@@ -97,8 +99,8 @@ def _service(seed: int, bookings: int, products: int, days: int) -> Iterator[str
             process.kill()  # it has nothing to save
 
 
-def _next(directory: Path, service: str) -> None:
-    """What to do with it. `service` makes the same service again, so that what was pulled is still there."""
+def _next(directory: Path, service: str, month: str) -> None:
+    """What to do with it. `service` makes the same service again, so that what was pulled is still there; `month` is over."""
     click.echo("\nNext")
     where = f"-C {directory}"
     for what, why in (
@@ -109,6 +111,7 @@ def _next(directory: Path, service: str) -> None:
         ),
         (f"octo-sync tables {where}", "what is in it"),
         (f"octo-sync reconcile {where} --html ledger.html", "the copy against a ledger"),
+        (f"octo-sync close {where} {month}", "last month's figures, kept as they are"),
         (service, "the service alone, to sync again and again"),
         (f"octo-sync serve {where} --open", "beside it: the dashboard, webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),

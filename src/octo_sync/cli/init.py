@@ -103,6 +103,10 @@ def command(
     )
     missing = _write(path, directory, text)
     console.outcome("wrote", str(path))
+    if url.startswith("http://") and not _private(url.replace("http", "https", 1)):
+        console.note(
+            "The token travels to this address unencrypted: write https:// into the file if the service has it."
+        )
     code = 0 if no_test else _test(path, directory, missing)
     _next(path, directory, token, missing=bool(missing))
     return code

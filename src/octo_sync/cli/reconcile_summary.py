@@ -40,7 +40,7 @@ def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
 def _side(side: Side) -> str:
     parts = [console.clean(side.origin), plural(side.rows, "row")]
     if side.verified_from:
-        parts.append(f"seen at its source since {instant(side.verified_from, seconds=True)}")
+        parts.append(f"verified at the service since {instant(side.verified_from, seconds=True)}")
     elif side.as_of:
         parts.append(f"as of {instant(side.as_of, seconds=True)}")
     else:

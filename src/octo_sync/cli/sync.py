@@ -18,6 +18,7 @@ from octo_sync.flows.ports import Progress
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import SyncResult, sync
 from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline.load import find
 
 _MOST = 10
 _TOLD_WITHIN = 60.0
@@ -59,12 +60,13 @@ def command(
     job: run it as often as you like.
     """
     window = options.travel_window(travel)
+    scope = Scope(only=frozenset(only), travel=window, full=full)
+    if dry_run:
+        loaded, _ = options.without_tokens(find(pipeline, directory), directory)
+        return _dry_run(loaded, scope, json_=json_)
     loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
     options.begin_logging(loaded)
     console.warn(loaded.warnings)
-    scope = Scope(only=frozenset(only), travel=window, full=full)
-    if dry_run:
-        return _dry_run(loaded, scope, json_=json_)
     result = _run(loaded, scope, allow_deletions=allow_deletions, publishing=not no_publish)
     if json_:
         console.document("sync", as_document(result))

@@ -1,5 +1,7 @@
 """`octo-sync verify`: does the copy say what the service says?"""
 
+from pathlib import Path
+
 import click
 
 from octo_sync.app.verify import verify_against_service, verify_claims
@@ -8,10 +10,11 @@ from octo_sync.cli.progress import shown
 from octo_sync.flows.ports import Progress
 from octo_sync.flows.verify import Claims, LiveResult
 from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline.load import find
 
 
 @click.command(epilog=options.example("verify --live"))
-@options.with_tokens
+@options.project
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
 @click.option(
     "--sample", type=click.IntRange(1), metavar="N", help="With --live: only N random parts of it, mostly months."
@@ -19,7 +22,16 @@ from octo_sync.pipeline import Pipeline
 @click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
 @options.limit(20, "Differences or problems to print at most.")
 @options.as_json
-def command(loaded: Pipeline, *, live: bool, sample: int | None, travel: str | None, limit: int, json_: bool) -> int:
+def command(
+    pipeline: str | None,
+    directory: Path,
+    *,
+    live: bool,
+    sample: int | None,
+    travel: str | None,
+    limit: int,
+    json_: bool,
+) -> int:
     """Check the copy, or with --live compare it with the service row by row.
 
     Without --live: everything the pipeline keeps was verified, nothing is pending or missing, and the checks pass.
@@ -27,11 +39,12 @@ def command(loaded: Pipeline, *, live: bool, sample: int | None, travel: str | N
     """
     window = options.travel_window(travel)
     if live or sample or window:
-        progress = Progress()
+        loaded, progress = options.load_pipeline(directory, pipeline), Progress()
         with shown(progress):
             found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
         return _live(found, loaded, limit=limit, json_=json_)
 
+    loaded, _ = options.without_tokens(find(pipeline, directory), directory)
     return _claims(verify_claims(loaded), limit=limit, json_=json_)
 
 

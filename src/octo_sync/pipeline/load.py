@@ -138,7 +138,8 @@ def find(name_or_path: str | None, directory: Path) -> Path:
         return known[name_or_path]
     hint = values.suggest(name_or_path, known)
     raise ConfigError(
-        f"There is no pipeline {say.found(name_or_path)}{hint or '.'} Known here: {', '.join(known) or 'none'}."
+        f"There is no pipeline {say.found(name_or_path)}{hint or '.'} Known: {', '.join(known)}; "
+        "example and sandbox come with the program."
     )
 
 

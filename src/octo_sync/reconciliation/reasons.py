@@ -288,10 +288,8 @@ def guests_changed(case: FieldCase) -> str:
 
 def other_guests(case: FieldCase) -> str:
     if case.field in ("pax_count", "unit_count"):
-        more = int(case.t - case.h)
-        return (
-            f"The ledger has {abs(more)} {'more' if more > 0 else 'fewer'} {'guest' if abs(more) == 1 else 'guests'}."
-        )
+        more, noun = int(case.t - case.h), "guest" if case.field == "pax_count" else "ticket"
+        return f"The ledger has {abs(more)} {'more' if more > 0 else 'fewer'} {noun}{'' if abs(more) == 1 else 's'}."
     return ""
 
 

@@ -14,6 +14,7 @@ from octo_sync.flows import wording
 from octo_sync.flows.acts import ALLOW, HELD, RETRY, SYNC
 from octo_sync.flows.status.report import ConnectionStatus, Status
 from octo_sync.flows.webhooks.canary import Canary
+from octo_sync.journal import Run
 
 _MONTHS_BACK = 3
 """Months before this one that are in the map: as far as bookings are looked at again."""
@@ -162,7 +163,21 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
         return [Section("Now", [str(error)], id="now")]
     wanted = {each["connection_id"] for each in connections}
     chosen = [each for each in found.connections if each.name in wanted or not wanted]
-    return [_backlog(found, chosen), _webhooks(chosen), *_next_runs(found), *_acts(source, found)]
+    return [
+        *_failed(found.last_run),
+        _backlog(found, chosen),
+        _webhooks(chosen),
+        *_next_runs(found),
+        *_acts(source, found),
+    ]
+
+
+def _failed(last: Run | None) -> list[Section]:
+    """That the last run did not end well, which the copy may not know: a failed run publishes none."""
+    if last is None or last.status in ("running", "ok"):
+        return []
+    said = f"The last run, {last.command}, began {wording.instant(last.started_at)}: {last.status}. {last.error or ''}"
+    return [Section("Last run", [Block("band.html.j2", {"text": said.rstrip()})], id="last-run")]
 
 
 def _acts(source: Source, found: Status) -> list[Section]:

@@ -136,7 +136,7 @@ class _Look:
                 await self._stranger()
                 found = checks(self._seen, self._connection, self._kept)
         calls = self._client.stats.requests
-        self._say("calls", "ok", f"{calls} calls were made")
+        self._say("calls", "ok", f"calls made: {calls}")
         return Examined(self._own, self._found, found, calls)
 
     async def _ask(self, call: Call[Any]) -> Answer | ServiceError:

@@ -133,7 +133,7 @@ def facts(side: Side) -> dict[str, str | int | datetime]:
         "source": side.origin,
         "rows": side.rows,
         "as of": side.as_of or "not known",
-        "seen at its source since": side.verified_from or "not known",
+        "verified at the service since": side.verified_from or "not known",
         "all of the window covered": covered[side.complete],
     }
     return said | ({"how it was read": " ".join(side.notes)} if side.notes else {})

@@ -339,7 +339,7 @@ class Keeper:
         left, rows = sum(b.dirty for b in backlog), self._worker.lander.totals.rows
         if left and self._said_of != self.landed:
             self._said_of = self.landed
-            self._say(f"{self.landed:,} subjects done, {rows:,} rows written; {left:,} subjects are pending.")
+            self._say(f"{self.landed:,} subjects done, {rows:,} rows written; {left:,} pending.")
 
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""
