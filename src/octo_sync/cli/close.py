@@ -11,7 +11,7 @@ from octo_sync.app.reading import reader
 from octo_sync.app.reconcile import show
 from octo_sync.cli import console, options
 from octo_sync.flows.periods import CAUSES, TOTALS, close
-from octo_sync.flows.wording import currency_name, instant, money, plural
+from octo_sync.flows.wording import UNKNOWN, currency_name, instant, money, plural
 from octo_sync.journal import Closing
 
 _MOST = 20
@@ -115,13 +115,13 @@ def _print_totals(kept: Closing, totals: Sequence[Row]) -> None:
     if kept.totals is None:
         console.say("Closed by an older octo-sync, which kept no taxes, refunds and deferred revenue.", head="  ")
     elif totals:
-        heads = ["", "channel", "retail then", "retail adjustment", "net then", "net adjustment"]
+        heads = ["total", "channel", "retail then", "retail adjustment", "net then", "net adjustment"]
         names = (("retail_amount", False), ("retail_adjustment", True), ("net_amount", False), ("net_adjustment", True))
         rows = [
             [
                 TOTALS[row["kind"]] if row["tax_name"] is None else f"tax: {row['tax_name']}",
                 row["channel_name"],
-                *(_amount(row, name, sign=sign) for name, sign in names),
+                *(_amount(row, name, sign=sign) or UNKNOWN for name, sign in names),
             ]
             for row in totals
         ]
