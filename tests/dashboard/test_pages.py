@@ -1046,10 +1046,10 @@ async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_
         "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where is_sold or cancelled_date is not null)"
     )
     months = {
-        f"{m:%Y-%m}": rest
+        m: rest
         for m, *rest in ask(folder, f"select travel_month, {guests} from marts.fct_bookings where was_sold group by 1")
     }
-    (now, _), (final, then) = months["2027-12"], months["2026-12"]
+    (now, _), (final, then) = (months[dt.date(year, 12, 1)] for year in (2027, 2026))
     assert 0 < now < then
     page = await shown(folder).text("/pickup?first=2026-11-01&last=2027-12-31")
     assert "Counted at the end of Thu 19 Nov 2026, the last whole day." in page
