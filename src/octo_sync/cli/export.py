@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,9 +198,7 @@ def _write(
         files = {path / name: text for name, text in dbt_project(tables, where, shown).items()}
         if form in ("yml", "yaml"):
             files = {path: sources(tables)}
-        with ExitStack() as all_of_them:
-            for file, text in files.items():
-                all_of_them.enter_context(export.writing(file, force=force)).write_text(text, encoding="utf-8")
+        export.write_texts(files, force=force)
         return export.Exported(path, len(tables), sum(len(text.encode()) for text in files.values()))
     with _counting(item.name) as tell:
         return export.export(

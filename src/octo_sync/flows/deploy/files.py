@@ -1,7 +1,7 @@
 """What `octo-sync deploy` prints: files that run octo-sync on other people's machinery, filled in for one pipeline.
 
 The folder is the registry: each folder below `deploy/` is a target, each file in it is one that is printed. A name ending in
-`.j2` is a template (`deploy_words` quotes what it fills in), one that begins with `_` a part of others; any other file is
+`.j2` is a template (`quoting` quotes what it fills in), one that begins with `_` a part of others; any other file is
 printed as it is. The files that lie in `deploy/` itself are the target `monitoring`.
 """
 
@@ -18,7 +18,7 @@ from octo_sync import __version__
 from octo_sync.errors import ConfigError
 from octo_sync.flows.deploy import cron as deploy_schedule
 from octo_sync.flows.deploy.quoting import FILTERS, printable
-from octo_sync.flows.export.files import writing
+from octo_sync.flows.export.files import write_texts
 from octo_sync.flows.templates import environment
 from octo_sync.pipeline import STOP_WITHIN, DashboardSettings, Pipeline, Schedule, WebhookSettings
 from octo_sync.pipeline.hooks import STAND_INS
@@ -291,9 +291,6 @@ def write(made: list[File], folder: Path, *, force: bool) -> list[Path]:
     """
     if taken := [file.name for file in made if (folder / file.name).exists() and not force]:
         raise ConfigError(f"{folder} has {', '.join(taken)} already; --force overwrites.")
-    paths = [folder / file.name for file in made]
-    for file, path in zip(made, paths, strict=True):
-        with writing(path, force=force) as fresh:
-            fresh.write_text(file.text, encoding="utf-8")
-            fresh.chmod(0o644)  # others' programs read them, and there is no secret in them
-    return paths
+    texts = {folder / file.name: file.text for file in made}
+    write_texts(texts, force=force, mode=0o644)  # others' programs read them, and there is no secret in them
+    return list(texts)

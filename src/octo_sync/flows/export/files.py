@@ -16,7 +16,7 @@ import io
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -125,6 +125,15 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             fresh.unlink()
+
+
+def write_texts(texts: Mapping[Path, str], *, force: bool, mode: int = 0o600) -> None:
+    """Write several files, all or none of them; raises as `writing` does."""
+    with ExitStack() as all_of_them:
+        for path, text in texts.items():
+            fresh = all_of_them.enter_context(writing(path, force=force))
+            fresh.write_text(text, encoding="utf-8")
+            fresh.chmod(mode)
 
 
 def free(target: Path, *, force: bool) -> None:
