@@ -205,7 +205,7 @@ def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, ser
     assert code == 0, seen
     for wrong in (
         "expected an address such as",
-        "expected the name of an environment variable",
+        "expected the NAME of an environment variable",
         "expected its address, such as postgresql://",
         "expected a time of the day",
     ):
