@@ -26,6 +26,10 @@ join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any($
 select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = 'marts' and c.relkind in ('r', 'v', 'm') order by 1
 
+-- name: mart_tables
+-- The marts that are tables, as SQL names them.
+select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = to_regnamespace('marts')
+
 -- name: users_of_schema
 -- Views and the like outside the schema $1 that read one inside: dropping it would drop them.
 select distinct un.nspname || '.' || u.relname from pg_depend d

@@ -40,10 +40,7 @@ from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
 
-_FIRST = {"supplier": "core.suppliers", "products": "core.products"} | {
-    "availability": "core.availability",
-    "bookings": "core.bookings",
-}
+_FIRST = {"supplier": "core.suppliers"} | {noun: f"core.{noun}" for noun in ("products", "availability", "bookings")}
 """The table of each noun that has rows if any of its tables has."""
 _TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
 """Tables whose texts may repeat a person's."""
@@ -279,7 +276,8 @@ class PostgresWarehouse(SharedWarehouse):
 
     def shed_published(self) -> None:
         """The same for what readers have, with the marts that are tables; see `Destination`."""
-        self._written_anew([*_TELLING, *self._read(_mart_tables)], published=True)
+        marts = [name for (name,) in self._read(lambda run: run(sql("mart_tables"), ()))]
+        self._written_anew([*_TELLING, *sorted(marts)], published=True)
 
     def _written_anew(self, tables: Sequence[str], *, published: bool = False) -> None:
         def work(session: Session, table: str) -> None:
@@ -339,9 +337,3 @@ def _landed(fence: Fence, number: int) -> tuple[bytes, list[Any]]:
     if isinstance(fence, int):
         return b"update ops.writer set landed = $1", [number]
     return b"update ops.writer set landed = $1 where coalesce(connection_id, '') = any($2)", [number, list(fence)]
-
-
-def _mart_tables(run: Run) -> list[str]:
-    """The marts that are tables, as SQL names them."""
-    sql = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = to_regnamespace('marts')"
-    return sorted(name for (name,) in run(sql, ()))
