@@ -84,7 +84,7 @@ def overwrite(
     from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - an extra that few need
     from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
 
-    how: dict[str, Any] = {"mode": "error", "configuration": settings}
+    how: dict[str, Any] = {"mode": "error", "configuration": dict(settings)}
     version = 0
     if table is not None:
         schema = None if partitions else "overwrite"
