@@ -23,7 +23,7 @@ from octo_sync.reconciliation.model import (
 NOW = dt.datetime(2026, 11, 22, 4, 0, tzinfo=dt.UTC)
 SEEN = dt.datetime(2026, 11, 22, 3, 10, tzinfo=dt.UTC)
 DAY = dt.date(2026, 11, 20)
-NOTE = "ledger-1.csv: the last 2 rows, from 599 on, were left out (skip_footer)."
+NOTE = "ledger-1.csv: left out by skip_footer: the last 2 rows, from 599 on."
 UUID = "0b2c5f0e-1111-4222-8333-{:012d}"
 RULES = Rules(
     name="ledger",

@@ -111,40 +111,38 @@ def notify(
             except ValueError as error:
                 mistakes.append(f"notify.{key}: {error}")
                 continue
-        if key == "smtp" and origins.get(("notify", key)) == "pipeline file" and _has_password(target.text):
-            mistakes.append(
-                "notify.smtp: expected { env } or { file } for an address with a password, because this file is read by many"
-            )
-        elif why := _not_told(key, told.reveal(), settings):
-            mistakes.append(f"notify.{key}: {why}")
+        in_file = bool(target.text) and origins.get(("notify", key)) == "pipeline file"
+        why = (
+            _not_a_server(told.reveal(), is_in_the_file=in_file)
+            if key == "smtp"
+            else _not_told(key, told.reveal(), settings)
+        )
+        mistakes += [f"notify.{key}: {why}"] if why else []
         found[key] = told
     return found
 
 
 _WHAT = {"smtp": "mail server", "report": "mail address"}
+_FORMS = {
+    "ping": ("json", 'expected an address such as "https://ping.example.com/…"'),
+    "report": ("mail", 'expected mail addresses, such as "mailto:me@example.com"'),
+}
 
 
-def _has_password(text: str) -> bool:
+def _not_a_server(text: str, *, is_in_the_file: bool) -> str | None:
     try:
-        return bool(hooks.mail_server(text).password)
-    except ValueError:
-        return False
+        server = hooks.mail_server(text)
+    except ValueError as error:
+        return str(error)
+    if server.password and is_in_the_file:
+        return "expected { env } or { file } for an address with a password, because this file is read by many"
+    return None
 
 
 def _not_told(key: str, text: str, settings: NotifySettings) -> str | None:
     form, _ = hooks.hook(text)
-    if key == "smtp":
-        try:
-            hooks.mail_server(text)
-        except ValueError as error:
-            return str(error)
-        return None
-    if key == "ping":
-        if form != "json":
-            return 'expected an address such as "https://ping.example.com/…"'
-    elif key == "report" and form != "mail":
-        return 'expected mail addresses, such as "mailto:me@example.com"'
-    return hooks.wrong(text, settings.allow_hosts, has_server=any(settings.smtp))
+    wanted, sentence = _FORMS.get(key, (form, None))
+    return sentence if form != wanted else hooks.wrong(text, settings.allow_hosts, has_server=any(settings.smtp))
 
 
 def _table(document: Mapping[str, object], key: str) -> Mapping[str, object]:

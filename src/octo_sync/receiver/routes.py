@@ -129,13 +129,11 @@ class Receiver:
             if not message.get("more_body", False):
                 return body
 
-    async def _livez(self, request: Request) -> Response:
-        del request
+    async def _livez(self, _request: Request) -> Response:
         return PlainTextResponse("alive\n")
 
-    async def _readyz(self, request: Request) -> Response:
+    async def _readyz(self, _request: Request) -> Response:
         """Whether a delivery would be stored now."""
-        del request
         async with self._probing:
             now = asyncio.get_running_loop().time()
             if now - self._ready[0] > _PROBED_FOR:
@@ -148,7 +146,6 @@ class Receiver:
             return PlainTextResponse(f"{trouble}\n", status_code=503, headers={"retry-after": _RETRY_AFTER.decode()})
         return PlainTextResponse("ready\n")
 
-    async def _metrics_page(self, request: Request) -> Response:
-        del request
+    async def _metrics_page(self, _request: Request) -> Response:
         page = await self._metrics.page()
         return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -74,8 +74,8 @@ def _is_kept(item: Item) -> bool:
 def news(outcome: Outcome) -> dict[str, Any] | None:
     """What a hook is told: the differences first seen in this run; None when there are none."""
     told = ("key", "bucket", "field", "here", "there", "currency", "reason")
-    found = [cells(outcome, item, difference) for item, difference in open_pairs(outcome) if difference.is_new]
-    new = [{name: each[name] for name in told} for each in found]
+    cells_of = [cells(outcome, *pair) for pair in open_pairs(outcome)]
+    new = [{name: found[name] for name in told} for found in cells_of if found["new"]]
     if not new:
         return None
     return {

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import accumulate
-from os.path import commonprefix
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -102,15 +101,9 @@ def labels(paths: Sequence[Path]) -> list[str]:
 
 
 def origin(paths: Sequence[Path]) -> str:
-    """All of them in a few words, e.g. `3 files exports/ledger-*.csv`."""
-    if len(paths) == 1:
-        return paths[0].name
-    names = [path.name for path in paths]
-    start = commonprefix(names)  # noqa: RUF071 - of the characters of names, which is what is asked
-    end = commonprefix([name[len(start) :][::-1] for name in names])[::-1]  # noqa: RUF071
-    folders = {path.parent.name for path in paths}
-    folder = f"{folders.pop()}/" if len(folders) == 1 else ""
-    return f"{len(paths)} files {folder if folder != '/' else ''}{start}*{end}"
+    """All of them in a few words, e.g. `3 files, ledger-09.csv to ledger-11.csv`."""
+    names = labels(paths)
+    return names[0] if len(names) == 1 else f"{len(names)} files, {names[0]} to {names[-1]}"
 
 
 def look(paths: Sequence[Path]) -> datetime:

@@ -61,7 +61,7 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
                 "number."
             ) from None
     left = len(found.stretch.numbers) - len(rows)
-    note = f"{label}: {_rows(left)} for which where is not true {_were(left)} left out."
+    note = f"{label}: left out because where is not true: {_rows(left)}."
     # What has something in the columns of `where` alone is as blank as it would be without it.
     full = [row for row in rows if any(column[row] is not None for column in ours)]
     return replace(
@@ -98,15 +98,11 @@ def footer(label: str, left: Sequence[int]) -> list[str]:
     """What is said of the rows that `skip_footer` leaves out, by their numbers."""
     if not left:
         return []
-    return [f"{label}: the last {_rows(len(left))}, from {left[0]:,} on, {_were(len(left))} left out (skip_footer)."]
+    return [f"{label}: left out by skip_footer: the last {_rows(len(left))}, from {left[0]:,} on."]
 
 
 def _rows(count: int) -> str:
     return f"{count:,} row{'s' * (count != 1)}"
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def _statement(form: Format) -> str:
