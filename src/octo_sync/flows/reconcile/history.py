@@ -34,8 +34,7 @@ def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: dateti
         there_origin=outcome.there.origin,
         counts={str(bucket): count for bucket, count in outcome.counts.items()},
         totals=[
-            asdict(total) | {"amounts": {name: str(amount) for name, amount in total.amounts.items()}}
-            for total in outcome.totals
+            {**asdict(total), "amounts": {n: str(a) for n, a in total.amounts.items()}} for total in outcome.totals
         ],
         verdict="over" if aged.breached else "ok",
     )

@@ -22,13 +22,8 @@ from octo_sync.reconciliation.ledgers.cells import collected
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
-_CHUNK = 1 << 22
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_CELL = re.compile(rb"<(?:\w+:)?c\s([^>]*[^/>])>(.*?)</(?:\w+:)?c>", re.DOTALL)
-_REFERENCE = re.compile(rb"\br=[\"']([A-Z]{1,3})(\d{1,7})[\"']")
-_ERROR, _TEXT = re.compile(rb"\bt=[\"']e[\"']"), re.compile(rb"\bt=[\"']str[\"']")
-_FORMULA, _VALUE = re.compile(rb"<(?:\w+:)?f[\s/>]"), re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?>([^<]+)<")
-_SUSPECT = re.compile(rb"\bt=[\"']e[\"']|<(?:\w+:)?f[\s/>]")
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 
 
 def read_xlsx(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) -> Ledger:
@@ -113,30 +108,27 @@ def _part(archive: zipfile.ZipFile, sheet: str) -> str:
 
 def _odd_cells(archive: zipfile.ZipFile, part: str) -> Iterator[_Odd]:
     """Cells that show an error, and formulas without a stored value, in the order of the sheet."""
-    rest = b""
     with archive.open(part) as xml:
-        while chunk := xml.read(_CHUNK):
-            text = rest + chunk
-            end = max(text.rfind(b"</row>"), text.rfind(b":row>"))
-            rows, rest = (text[:end], text[end:]) if end >= 0 else (b"", text)
-            if _SUSPECT.search(rows):
-                yield from filter(None, map(_odd, _CELL.finditer(rows)))
+        for _, element in ET.iterparse(xml):  # noqa: S314 - as above
+            kind = element.tag.rpartition("}")[2]
+            if kind == "c" and (odd := _odd(element)):
+                yield odd
+            if kind == "row":
+                element.clear()
 
 
-def _odd(cell: re.Match[bytes]) -> _Odd | None:
-    attributes, inner = cell.groups()
-    value = _VALUE.search(inner)
-    if _ERROR.search(attributes):
-        shown = value[1].decode(errors="replace")[:12] if value else "an error"
-        sentence = f"the cell shows {shown}; correct it in the sheet."
-    elif _FORMULA.search(inner) and not value and not _TEXT.search(attributes):
+def _odd(cell: ET.Element) -> _Odd | None:
+    parts = {part.tag.rpartition("}")[2]: part.text for part in cell}
+    if cell.get("t") == "e":
+        sentence = f"the cell shows {(parts.get('v') or 'an error')[:12]}; correct it in the sheet."
+    elif "f" in parts and not parts.get("v") and cell.get("t") != "str":
         sentence = "the formula has no stored value; open the workbook in a spreadsheet program and save it."
     else:
         return None
-    reference = _REFERENCE.search(attributes)
+    reference = _REFERENCE.fullmatch(cell.get("r", ""))
     if reference is None:  # it may leave out where it is; then the whole sheet is under suspicion
         return _Odd(0, 0, sentence)
     column = 0
     for letter in reference[1]:
-        column = column * 26 + letter - ord("A") + 1
+        column = column * 26 + ord(letter) - ord("A") + 1
     return _Odd(int(reference[2]), column - 1, sentence)
