@@ -110,9 +110,7 @@ def test_rows_are_numbered_as_in_the_sheet_and_blank_ones_are_none(book):
     assert ledger.notes == ("ledger.xlsx, sheet Sales: 2 rows with nothing in the wanted columns were left out.",)
 
 
-def test_more_rows_than_are_collected_at_once_keep_their_order(book, monkeypatch):
-    monkeypatch.setattr("octo_sync.reconciliation.ledgers.cells.ROWS", 2)
-
+def test_rows_keep_their_order_whatever_types_their_cells_have(book):
     ledger = read(book(["id", "gross"], ["a", 1], [2, "2"], [3.5, None], ["d", 4.5], [None, 5]), ID, GROSS)
 
     assert ledger.rows.to_pydict() == {

@@ -4,8 +4,9 @@ Ledgers that have types already are read here too: Parquet files, and tables tha
 """
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,32 @@ def assemble(
             places = " and ".join(map(ledger.place, at_rows))
             raise LedgerError(f'{places}, column "{column.name}": {error.sentence}') from None
         rows |= dict(zip((column.name, f"{column.name}.wall"), read, strict=False))
-    return Ledger(pa.table(rows), origin, as_of, ledger.notes, ledger.stretches)
+    return replace(ledger, rows=pa.table(rows))
+
+
+def collected(
+    rows: Iterable[tuple[int, Sequence[Any]]], positions: Sequence[int], wanted: Sequence[Wanted], place: str, unit: str
+) -> Found:
+    """The cells at `positions` of numbered rows of a file; `unit` is what the numbers count.
+
+    Rows that have nothing in any wanted column are none; a note says so where others follow.
+    """
+    numbers, kept, empty, holes = array("q"), list[list[Any]](), 0, 0
+    for number, row in rows:
+        cells = values.trimmed([row[at] for at in positions])
+        if cells.count(None) == len(cells):
+            empty += 1
+            continue
+        holes, empty = holes + empty, 0
+        numbers.append(number)
+        kept.append(cells)
+    note = f"{place}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out."
+    return Found(columns(kept, wanted), Stretch(f"{place}, {unit} ", numbers), (note,) if holes else ())
+
+
+def columns(rows: Sequence[Sequence[Any]], wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
+    """What stands in rows, column by column."""
+    return list(zip(*rows, strict=True)) or [()] * len(wanted)
 
 
 # ── what has types already ────────────────────────────────────────────────────────────────────────────────────────

@@ -112,21 +112,17 @@ def look(paths: Sequence[Path]) -> datetime:
     Raises:
         LedgerError: One cannot be read, or together they are too large.
     """
-    newest, size = 0.0, 0
-    for path, label in zip(paths, labels(paths), strict=True):
-        try:
-            found = path.stat()
-            with path.open("rb"):
-                pass
-        except OSError as error:
-            raise LedgerError(f"{label} cannot be read: {error.strerror or error}.") from None
-        newest, size = max(newest, found.st_mtime), size + found.st_size
+    try:
+        found = [path.stat() for path in paths]
+    except OSError as error:
+        raise LedgerError(f"{Path(error.filename).name} cannot be read: {error.strerror or error}.") from None
+    size = sum(each.st_size for each in found)
     if size > LARGEST:
         raise LedgerError(
             f"{origin(paths)}: {size / 1e9:.1f} GB are more than the {LARGEST / 1e9:.0f} GB that are read at once; "
             "export a shorter period, or name a database instead."
         )
-    return datetime.fromtimestamp(newest, UTC)
+    return datetime.fromtimestamp(max(each.st_mtime for each in found), UTC)
 
 
 def same_kinds(wanted: Sequence[Wanted]) -> list[Wanted]:

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, quote_plus
 
 from sqlalchemy import URL, Engine, create_engine, make_url, text
@@ -13,11 +12,12 @@ from sqlalchemy.pool import NullPool
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base
-from octo_sync.reconciliation.ledgers.assembling import Found, assemble
+from octo_sync.reconciliation.ledgers.assembling import Found, assemble, columns
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
-from octo_sync.reconciliation.ledgers.cells import ROWS, extend
 from octo_sync.reconciliation.ledgers.values import trimmed
 
+ROWS = 10_000
+"""How many a server sends at a time."""
 _READ_ONLY = "-c default_transaction_read_only=on -c TimeZone=UTC"
 
 
@@ -41,17 +41,15 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
         ) from None
     place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}"
     origin = f"select at {url.get_backend_name()}://{place}"
-    columns: list[list[Any]] = [[] for _ in wanted]
     with _translated(url, origin), _engine(url).connect() as connection:
         streaming = connection.execution_options(stream_results=True, max_row_buffer=ROWS)
         with streaming.execute(text(query), parameters) as result:
             if not result.returns_rows:
                 raise LedgerError(f"{origin}: the statement has no rows; the other side is what a SELECT finds.")
             positions = base.find(list(result.keys()), wanted, origin)
-            for batch in result.partitions(ROWS):
-                extend(columns, [trimmed([row[at] for at in positions]) for row in batch])
-    stretch = Stretch("row ", range(1, len(columns[0]) + 1), " of the select")
-    return assemble([Found(columns, stretch)], wanted, form, origin=origin, as_of=None)
+            rows = [trimmed([row[at] for at in positions]) for row in result]
+    stretch = Stretch("row ", range(1, len(rows) + 1), " of the select")
+    return assemble([Found(columns(rows, wanted), stretch)], wanted, form, origin=origin, as_of=None)
 
 
 def _engine(url: URL) -> Engine:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import base, encoding, keeping
-from octo_sync.reconciliation.ledgers.assembling import Found, from_files
+from octo_sync.reconciliation.ledgers.assembling import Found, collected, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Wanted
-from octo_sync.reconciliation.ledgers.cells import collected
 
 _DELIMITERS = ",;\t|"
 _END = "octo-sync: here ends the file"

@@ -15,9 +15,8 @@ from xml.etree import ElementTree as ET
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base, keeping
-from octo_sync.reconciliation.ledgers.assembling import Found, from_files
+from octo_sync.reconciliation.ledgers.assembling import Found, collected, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Wanted
-from octo_sync.reconciliation.ledgers.cells import collected
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
