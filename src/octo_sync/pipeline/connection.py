@@ -105,7 +105,7 @@ class LimitsTable:
         BeforeValidator(number),
         Field(gt=0, le=1_000_000),
         Type("number"),
-        Says("Requests started per minute.", default="none"),
+        Says("Requests started per minute."),
     ] = _LIMITS.requests_per_minute
     deadline: Annotated[Seconds, Field(ge=0.1), Says("Longest time for one request.")] = _LIMITS.deadline
     attempts: Annotated[Count, Field(ge=1, le=100), Says("Tries per request.")] = _LIMITS.attempts

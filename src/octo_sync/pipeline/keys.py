@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from octo_sync.model import Horizon
-from octo_sync.pipeline.settings import PipelineFile
+from octo_sync.pipeline.settings import PipelineFile, Target
 from octo_sync.pipeline.vocabulary import Says, Type
 
 
@@ -78,7 +78,7 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
 
 def _default(each: "Field[Any]") -> str:
     value = each.default if each.default_factory is MISSING else each.default_factory()
-    is_nothing = value == "" or (is_dataclass(value) and not isinstance(value, Horizon))
+    is_nothing = value in (None, "", Target()) or (is_dataclass(value) and not isinstance(value, Horizon))
     return "none" if is_nothing else show(value)
 
 

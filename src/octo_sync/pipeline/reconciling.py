@@ -106,20 +106,13 @@ class ThereTable:
         str,
         _ending(".csv", ".xlsx", ".parquet"),
         Type("text"),
-        Says(
-            "Files that end in .csv, .xlsx or .parquet, relative to the project; `*` stands for anything.",
-            default="none",
-        ),
+        Says("Files that end in .csv, .xlsx or .parquet, relative to the project; `*` stands for anything."),
     ] = ""
-    dsn: Annotated[
-        Text,
-        Says(
-            "A database: `postgresql://…` or `sqlite:///file`, with `${NAME}` for the password.",
-            default="none",
-        ),
-    ] = ""
-    sql: Annotated[Sql, Says("The query there; may use `:from` and `:to`.", default="none")] = ""
-    connection: Annotated[Text, Says("Another connection of the pipeline.", default="none")] = ""
+    dsn: Annotated[Text, Says("A database: `postgresql://…` or `sqlite:///file`, with `${NAME}` for the password.")] = (
+        ""
+    )
+    sql: Annotated[Sql, Says("The query there; may use `:from` and `:to`.")] = ""
+    connection: Annotated[Text, Says("Another connection of the pipeline.")] = ""
     format: Annotated[
         FormatTable,
         Type("{ delimiter, encoding, decimal, dates, time_zone, sheet, header_row, skip_footer, strip, where }"),
@@ -174,7 +167,7 @@ class ReconcileTable:
     window: Annotated[Days, Says("Days compared, counted from today.")] = _WINDOW
     date: Annotated[Text, Says("The window's column: `travel_date`, `booking_date` or one of `here`.")] = "travel_date"
     grace: Annotated[Seconds, Says("A change this short before the other side was made is `too_fresh`.")] = 7200.0
-    changed: Annotated[Text, Says("The column there with a row's last change.", default="none")] = ""
+    changed: Annotated[Text, Says("The column there with a row's last change.")] = ""
     fail_on: Annotated[
         str,
         BeforeValidator(_limits),
@@ -188,8 +181,7 @@ class ReconcileTable:
     ] = ()
     after_sync: Annotated[Switch, Says("`serve` runs it after every complete, published pull of all bookings.")] = True
     notify: Annotated[
-        Text,
-        Says("Who is told of new differences: a command, an address or mailto:, as for `notify`.", default="none"),
+        Text, Says("Who is told of new differences: a command, an address or mailto:, as for `notify`.")
     ] = ""
 
     @property

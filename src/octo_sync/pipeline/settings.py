@@ -117,9 +117,7 @@ class SyncSettings:
     verify_budget: int = 600
     """Calls per hour and connection that looking again at bookings may cost; at most half of what the service permits."""
     raw: Annotated[
-        tuple[Raw, ...],
-        Type("list of supplier, products, bookings, availability"),
-        Says("Payloads kept as received."),
+        tuple[Raw, ...], Type("list of supplier, products, bookings, availability"), Says("Payloads kept as received.")
     ] = ("supplier", "products", "bookings")
 
 
@@ -138,11 +136,7 @@ class PublishSettings:
         Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`"),
     ] = Path()
     delta: Annotated[
-        Text,
-        Says(
-            "`s3://bucket/octo`, or a folder of all machines: each publish as Delta tables, too.",
-            default="none",
-        ),
+        Text, Says("`s3://bucket/octo`, or a folder of all machines: each publish as Delta tables, too.")
     ] = ""
 
     @property
@@ -172,10 +166,7 @@ class WebhookSettings:
         str,
         BeforeValidator(values.receiver_url),
         Type("address"),
-        Says(
-            "The receiver's public address; https unless it is this machine. Without it there are no subscriptions.",
-            default="none",
-        ),
+        Says("The receiver's public address; https unless it is this machine. Without it there are no subscriptions."),
     ] = ""
     allow_hosts: Annotated[Hosts, Says("Hosts of `url` that may be private or use http.")] = ()
     bind: Annotated[Listen, Says("Where the receiver listens; port 0 takes a free one.")] = "127.0.0.1:8787"
@@ -245,25 +236,22 @@ class NotifySettings:
     to: Annotated[
         Told,
         Type("command, address or mailto:, or { env } or { file }"),
-        Says("Who is told of everything that needs a person.", default="none"),
+        Says("Who is told of everything that needs a person."),
     ] = _NOBODY
     ping: Annotated[
         Told,
         Type("address, or { env } or { file }"),
-        Says("Called after each complete, published full pull: a dead-man's switch.", default="none"),
+        Says("Called after each complete, published full pull: a dead-man's switch."),
     ] = _NOBODY
     report: Annotated[
         Told,
         Type("mail addresses, or { env } or { file }"),
-        Says(
-            "Who gets the Overview by mail, one HTML file, each Monday at 07:00 of `schedule.time_zone`.",
-            default="none",
-        ),
+        Says("Who gets the Overview by mail, one HTML file, each Monday at 07:00 of `schedule.time_zone`."),
     ] = _NOBODY
     smtp: Annotated[
         Told,
         Type("address, or { env } or { file }"),
-        Says("The mail server: `smtps://USER:PASSWORD@HOST?from=ADDRESS`, or smtp:// for STARTTLS.", default="none"),
+        Says("The mail server: `smtps://USER:PASSWORD@HOST?from=ADDRESS`, or smtp:// for STARTTLS."),
     ] = _NOBODY
     stale_after: Annotated[Seconds, Says("Greatest age of the oldest verification.")] = 26 * 3600.0
     check_every: float = 30.0
@@ -313,8 +301,7 @@ class PipelineFile:
         ),
     ] = "octo.duckdb"
     journal: Annotated[
-        Text,
-        Says("The journal: an SQLite file, or `postgresql://…` with `${NAME}` for the password."),
+        Text, Says("The journal: an SQLite file, or `postgresql://…` with `${NAME}` for the password.")
     ] = "octo.journal.sqlite"
     log_format: Annotated[
         Literal["sentences", "text", "json"],
@@ -342,6 +329,5 @@ class PipelineFile:
         default_factory=RetentionSettings
     )
     reconcile: Annotated[
-        dict[Name, ReconcileTable],
-        Says("Comparisons with other systems; see docs/reconciliation.md."),
+        dict[Name, ReconcileTable], Says("Comparisons with other systems; see docs/reconciliation.md.")
     ] = field(default_factory=dict)
