@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 
@@ -38,26 +39,23 @@ class _Head:
 
 def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Found:
     try:
-        code, note = encoding.settle(path, label, form.encoding)
-        try:
-            head = _head(path, label, code, wanted, form)
-            return _read(path, label, code, head, wanted, form, note)
-        except UnicodeError:
-            raise encoding.bad_bytes(path, code) from None
+        raw = path.read_bytes()
+        text, note = encoding.decoded(raw, label, form.encoding)
     except encoding.BadBytes as bad:
-        raise LedgerError(_where(bad, path, label, wanted, form)) from None
+        raise LedgerError(_where(bad, raw, label, wanted, form)) from None
     except OSError as error:
         raise LedgerError(f"{label} cannot be read: {error.strerror or error}.") from None
+    return _read(text, label, _head(text, label, wanted, form), wanted, form, note)
 
 
-def _where(bad: encoding.BadBytes, path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> str:
+def _where(bad: encoding.BadBytes, raw: bytes, label: str, wanted: Sequence[Wanted], form: Format) -> str:
     """The sentence for bytes that cannot be read, with the column's name where the header tells it."""
     column = ""
     try:
-        head = _head(path, label, "utf-8", wanted, form, errors="replace")
+        head = _head(raw.decode(errors="replace"), label, wanted, form)
         before = next(csv.reader([bad.before], delimiter=head.delimiter), [""])
         column = f', column "{head.headers[len(before) - 1].strip()}"'
-    except (LedgerError, encoding.BadBytes, csv.Error, IndexError):
+    except (LedgerError, csv.Error, IndexError):
         pass
     at = f"{label}, line {bad.line}{column}, character {len(bad.before) + 1}"
     return f"{at}: the bytes there are not of its encoding; {bad.advice}."
@@ -66,16 +64,21 @@ def _where(bad: encoding.BadBytes, path: Path, label: str, wanted: Sequence[Want
 # ── the header ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _head(path: Path, label: str, code: str, wanted: Sequence[Wanted], form: Format, errors: str = "strict") -> _Head:
+def _lines(text: str, above: int) -> Iterator[str]:
+    """With their ends, as `csv` wants them, without those `above`."""
+    return islice(StringIO(text, newline=""), above, None)
+
+
+def _head(text: str, label: str, wanted: Sequence[Wanted], form: Format) -> _Head:
     def record(delimiter: str, above: int) -> tuple[list[str], int]:
-        reader = csv.reader(islice(encoding.lines(path, code, errors=errors), above, None), delimiter=delimiter)
+        reader = csv.reader(_lines(text, above), delimiter=delimiter)
         try:
             return next(reader, []), above + reader.line_num
         except csv.Error:
             return [], above
 
     above, candidates = form.header_row - 1, form.delimiter or _DELIMITERS
-    if above == 0 and (said := re.match(r"sep=(.)\s*$", next(encoding.lines(path, code, errors=errors), ""))):
+    if above == 0 and (said := re.match(r"sep=(.)\s*$", next(_lines(text, 0), ""))):
         above, candidates = 1, said[1]  # a line that Excel writes and understands
     heads = []
     for delimiter in candidates:
@@ -98,22 +101,22 @@ def _head(path: Path, label: str, code: str, wanted: Sequence[Wanted], form: For
 # ── the records ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wanted], form: Format, note: str) -> Found:
+def _read(text: str, label: str, head: _Head, wanted: Sequence[Wanted], form: Format, note: str) -> Found:
     positions, footer = base.find(head.headers, wanted, head.place), list[int]()
-    rows = keeping.without_footer(_rows(path, label, code, head), form.skip_footer, footer)
+    rows = keeping.without_footer(_rows(text, label, head), form.skip_footer, footer)
     found = collected(rows, positions, wanted, label, "line")
     notes = [note] if note else []
     return replace(found, notes=(*notes, *keeping.footer(label, footer), *found.notes))
 
 
-def _rows(path: Path, label: str, code: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, label: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
     """Each record with the line where it begins; all have as many cells as the first, and that as many as the header.
 
     One of the two may end with a delimiter that the other does not have.
     """
     headers = width = len(head.headers)
     is_first = True
-    for line, record in _records(path, label, code, head):
+    for line, record in _records(text, label, head):
         if is_first and (len(record) == headers + 1 or (len(record) == headers - 1 and not head.headers[-1].strip())):
             width = len(record)
         is_first = False
@@ -125,9 +128,9 @@ def _rows(path: Path, label: str, code: str, head: _Head) -> Iterator[tuple[int,
         yield line, record
 
 
-def _records(path: Path, label: str, code: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
+def _records(text: str, label: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
     """Each record with the line where it begins; lines without anything are none."""
-    lines = chain(islice(encoding.lines(path, code), head.skipped, None), [f'"{_END}"'])
+    lines = chain(_lines(text, head.skipped), [f'"{_END}"'])
     reader = csv.reader(lines, delimiter=head.delimiter)
     start = head.skipped + 1
     try:

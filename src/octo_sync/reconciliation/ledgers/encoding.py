@@ -1,17 +1,15 @@
-"""Which encoding a text file has, and its lines."""
+"""Which encoding a text file has, and its text."""
 
 import codecs
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from octo_sync.errors import LedgerError
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MIXED = "it mixes encodings; write it anew in one, or set encoding"
 _ZERO = 'there are zero bytes, as in UTF-16 without a mark at its start; set encoding, for example to "utf-16-le"'
-_MULTIBYTE = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-"""Characters of UTF-8 of more than one byte, each byte as a character."""
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
 @dataclass
@@ -23,8 +21,8 @@ class BadBytes(Exception):  # noqa: N818 - inside of this package alone, where i
     advice: str
 
 
-def settle(path: Path, label: str, asked: str) -> tuple[str, str]:
-    """The encoding of a file as Python calls it, and a note about it ("" where there is nothing to say).
+def decoded(raw: bytes, label: str, asked: str) -> tuple[str, str]:
+    """The text of a file, and a note about its encoding ("" where there is nothing to say).
 
     A byte order mark decides, then `asked`, then UTF-8 if all of it is. A file without a single sequence of UTF-8 is read as
     cp1252, which is what Windows programs of Western countries write.
@@ -33,65 +31,33 @@ def settle(path: Path, label: str, asked: str) -> tuple[str, str]:
         LedgerError: There is nothing in it, or no encoding of that name.
         BadBytes: It mixes encodings, or `encoding` has to be set.
     """
-    with path.open("rb") as file:
-        start = file.read(4)
-    if not start:
+    if not raw:
         raise LedgerError(f"{label} is empty: there is not even a header.")
-    for mark, name in _BOMS:
-        if start.startswith(mark):
-            return name, ""
-    if asked:
-        return _known(asked, label), ""
-    if _decodes(path, "utf-8"):
-        return "utf-8", ""
-    if any(_MULTIBYTE.search(line) for line in lines(path, "latin-1")):
-        raise bad_bytes(path, "utf-8")
-    if not _decodes(path, "cp1252"):
-        raise bad_bytes(path, "utf-8", 'set encoding, for example to "cp1250" or "shift_jis"')
-    return "cp1252", f"{label} was read as cp1252, because it is not UTF-8."
-
-
-def _known(name: str, label: str) -> str:
+    code = next((name for mark, name in _BOMS if raw.startswith(mark)), asked)
     try:
-        "x".encode(name)
+        return _text(raw, code or "utf-8", _MIXED), ""
     except LookupError:  # also for those that turn bytes into bytes
         raise LedgerError(
-            f'{label}: there is no encoding "{name[:30]}"; set encoding to a name such as "cp1252".'
+            f'{label}: there is no encoding "{code[:30]}"; set encoding to a name such as "cp1252".'
         ) from None
-    return name
+    except BadBytes as bad:
+        if code or _MULTIBYTE.search(raw) or bad.advice == _ZERO:
+            raise
+        try:
+            return raw.decode("cp1252"), f"{label} was read as cp1252, because it is not UTF-8."
+        except UnicodeDecodeError:
+            raise BadBytes(bad.line, bad.before, 'set encoding, for example to "cp1250" or "shift_jis"') from None
 
 
-def _decodes(path: Path, encoding: str) -> bool:
+def _text(raw: bytes, code: str, advice: str) -> str:
     try:
-        for _ in lines(path, encoding):
-            pass
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def bad_bytes(
-    path: Path, encoding: str, advice: str = "it mixes encodings; write it anew in one, or set encoding"
-) -> BadBytes:
-    """Where the first bytes are that `encoding` does not have."""
-    number, line = 1, ""
-    try:
-        for number, line in enumerate(lines(path, encoding, errors="surrogateescape"), 1):
-            if bad := re.search("[\udc80-\udcff]", line):
-                return BadBytes(number, line[: bad.start()], advice)
-    except UnicodeError:  # those whose bytes come in pairs
-        number, line = number + 1, ""
-    return BadBytes(number, line, advice)
-
-
-def lines(path: Path, encoding: str, *, errors: str = "strict") -> Iterator[str]:
-    """Lines with their ends, as `csv` wants them. A line of more than a million characters comes in pieces.
-
-    Raises:
-        BadBytes: There is a zero character.
-    """
-    with path.open("r", encoding=encoding, errors=errors, newline="") as file:
-        for number, line in enumerate(iter(lambda: file.readline(1 << 20), ""), 1):
-            if "\0" in line:
-                raise BadBytes(number, line.partition("\0")[0], _ZERO)
-            yield line
+        text = raw.decode(code)
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode(code, errors="replace")
+    else:
+        before, zero, _ = text.partition("\0")
+        if not zero:
+            return text
+        advice = _ZERO
+    *above, start = re.split("\r\n|\r|\n", before)
+    raise BadBytes(len(above) + 1, start, advice)
