@@ -47,19 +47,19 @@ where not b.is_deleted and b.unit_count <> (select count(*) from core.booking_un
 union all
 select 'coverage without a row: ' || c.key from ops.coverage c
 where c.resource = 'booking' and c.row_count > 0 and not exists
-  (select 1 from core.bookings b where to_json([b.booking_uuid])::varchar = c.key)
+  (select 1 from core.bookings b where b.connection_id = c.connection_id and to_json([b.booking_uuid])::varchar = c.key)
 union all
 select 'coverage without rows: ' || c.key from ops.coverage c
 where c.resource = 'availability' and c.row_count > 0 and c.is_complete and c.window_start is not null
   and not exists (select 1 from core.availability a
-  where a.product_id = c.product_id and a.option_id = c.option_id and a.local_date between c.window_start and c.window_end)
+  where a.connection_id = c.connection_id and a.product_id = c.product_id and a.option_id = c.option_id and a.local_date between c.window_start and c.window_end)
 union all
-select 'a booking twice: ' || booking_uuid from core.bookings group by booking_uuid having count(*) > 1
+select 'a booking twice: ' || booking_uuid from core.bookings group by connection_id, booking_uuid having count(*) > 1
 union all
 select 'a departure twice: ' || availability_id from core.availability
-group by product_id, option_id, availability_id having count(*) > 1
+group by connection_id, product_id, option_id, availability_id having count(*) > 1
 union all
-select 'a unit item twice: ' || unit_item_uuid from core.booking_unit_items group by unit_item_uuid having count(*) > 1
+select 'a unit item twice: ' || unit_item_uuid from core.booking_unit_items group by connection_id, unit_item_uuid having count(*) > 1
 union all
 select 'a booking deleted without proof: ' || booking_uuid from core.bookings where is_deleted
 """
@@ -76,20 +76,21 @@ def after_landing(world, warehouse):
         for table, _, key, what in reader.execute(_VERSIONS).fetchall():
             world.fail(f"{table} of {key}: {what}")
         rows = reader.execute(
-            "select booking_uuid, reseller_reference, status, currency is not null from core.bookings"
+            "select connection_id, booking_uuid, reseller_reference, status, currency is not null from core.bookings"
         ).fetchall()
-    for uuid, reference, status, is_priced in rows:
+    for connection, uuid, reference, status, is_priced in rows:
+        booking = connection, uuid
         if is_priced:
-            world.priced.add(uuid)
-        elif uuid in world.priced:
+            world.priced.add(booking)
+        elif booking in world.priced:
             world.fail(f"absent became null: the price of booking {uuid}")
         known, number = world.versions.get(uuid), int(reference[1:])
         if known is None or number >= len(known) or known[number] != status:
             world.fail(f"invented: booking {uuid} {reference} {status}")
-        before = world.shown.get(uuid, 0)
+        before = world.shown.get(booking, 0)
         if number < before and world.loop.time() > world.lag_until:
             world.fail(f"older over newer: booking {uuid} went from v{before} to v{number}")
-        world.shown[uuid] = number
+        world.shown[booking] = number
 
 
 def bounded(world, program):
@@ -160,26 +161,29 @@ async def differences(world, *, only=None):
         )
     ]
     wanted = oracle.expected(truth, slots, pulled)
-    found = _within(world, tables(world), wanted, truth)
-    if only:
-        wanted = {name: rows for name, rows in wanted.items() if only(name)}
-        found = {name: rows for name, rows in found.items() if only(name)}
-    return oracle.compare(wanted, found)
+    differing = []
+    for connection in world.connections:
+        found = _within(world, tables(world, connection), wanted, truth)
+        if only:
+            wanted = {name: rows for name, rows in wanted.items() if only(name)}
+            found = {name: rows for name, rows in found.items() if only(name)}
+        of = "" if world.server is None else f"{connection}: "
+        differing += [f"{of}{sentence}" for sentence in oracle.compare(wanted, found)]
+    return differing
 
 
-def tables(world):
+def tables(world, connection):
     """Live rows of every table the oracle has an opinion about, through the owner's connection when there is one."""
-    for program in world.programs:
-        if program.alive and program.keeper is not None:
-            warehouse = program.keeper.ports.warehouse
-            with warehouse._lock:
-                return {name: _rows(warehouse._db, name) for name in oracle.KEYS}
+    keepers = [one.keeper.ports.warehouse for one in world.programs if one.alive and one.keeper is not None]
+    for warehouse in (keepers if world.server is None else [world.server.warehouse]):
+        with warehouse._lock:
+            return {name: _rows(warehouse._db, name, connection) for name in oracle.KEYS}
     db = duckdb.connect(":memory:", config={"threads": 1})
     try:
         db.execute(f"attach '{world.pipeline.destination}' as warehouse")
         db.execute(f"attach '{world.pipeline.destination.with_name('octo.private.duckdb')}' as personal")
         db.execute("set timezone = 'UTC'")
-        return {name: _rows(db, name) for name in oracle.KEYS}
+        return {name: _rows(db, name, connection) for name in oracle.KEYS}
     finally:
         db.close()
 
@@ -187,7 +191,7 @@ def tables(world):
 _live = {}
 
 
-def _rows(db, name):
+def _rows(db, name, connection):
     """Live rows as the oracle spells them: no bookkeeping, instants in UTC."""
     catalog = "personal" if name.startswith("private.") else "warehouse"
     if name not in _live:
@@ -200,7 +204,8 @@ def _rows(db, name):
     picked = ", ".join(f"{c} at time zone 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else c for c, kind in kept)
     columns = [column for column, _ in kept]
     found = []
-    for row in db.execute(f"select {picked} from {catalog}.{name} where {live}").fetchall():
+    asked = f"select {picked} from {catalog}.{name} where connection_id = $1 and {live}"
+    for row in db.execute(asked, [connection]).fetchall():
         values = list(row)
         for place in instants:
             values[place] = values[place] and values[place].replace(tzinfo=dt.UTC)

@@ -26,14 +26,14 @@ class Result:
     events: list
 
 
-def run(seed, *, surely=None, confirms=None):
+def run(seed, *, surely=None, confirms=None, workers=1):
     """The day of this seed. `surely` names its faults instead of chance: none of them, and it is a day of notifications.
 
-    `confirms`: whether there are confirming looks.
+    `confirms`: whether there are confirming looks. `workers`: how many share the project.
     """
     started = time.process_time()
-    loop = Loop(Random(f"{seed}/threads"))
-    world = World(loop, seed, confirms)
+    loop = Loop(Random(f"{seed}/threads"), workers)
+    world = World(loop, seed, confirms, workers)
     world.surely = surely or ()
     world.is_stormy = seed % 2 == 1 if surely is None else bool(surely)
     error = None
@@ -64,6 +64,8 @@ def _bury(world, loop):
                 thing.close()
         for lease in program.leases:
             lease._lock.release()
+    with contextlib.suppress(Exception):
+        world.close_server()
     world.service.alive = False
     for task in asyncio.all_tasks(loop):
         task._log_destroy_pending = False

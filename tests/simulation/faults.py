@@ -35,6 +35,15 @@ CRASHES = (
     ("between warehouse and journal", 2),
 )
 """Where, and which time from now on at most."""
+PLACES = (
+    ("now", 0),
+    ("before a landing", 2),
+    ("between warehouse and journal", 2),
+    ("before a journal write", 6),
+    ("after a journal commit", 6),
+    ("after a delivery's commit", 2),
+)
+"""Where a worker may stand still: nowhere where the server would wait for it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +75,7 @@ def _service(name, lasting, /, **params):
 async def pull(world, part="full"):
     """As a schedule would, now."""
     for program in world.programs:
-        if program.alive and not program.frozen and program.keeper is not None:
+        if program.alive and not program.frozen and program.keeps:
             # What keeps it from marking keeps its schedules from it too.
             with contextlib.suppress(OctoSyncError, Killed):
                 program.context().run(program.keeper.pull, part)
@@ -126,9 +135,27 @@ async def crash(world, down=(1.0, 90.0)):
             if program.alive:
                 program.kill("between")
     await asyncio.sleep(world.random.uniform(*down))
-    if not any(one.alive for one in world.programs):
+    if world.launch_missing():
         world.count("recovered after a crash")
-        world.launch()
+
+
+async def still(world, seconds, within=300):
+    """One program stands still somewhere, and goes on after so many seconds or more."""
+    program = _living(world)
+    if program is None:
+        return
+    where, most = world.random.choice(PLACES)
+    if where != "now":
+        program.still_for, program.crash_at = seconds, (where, world.random.randint(1, most))
+        for _ in range(within):
+            await asyncio.sleep(1)
+            if program.frozen or not program.alive:
+                break
+    if program.alive and not program.frozen:
+        program.crash_at = None
+        program.stand_still(seconds)
+    while program.alive and program.frozen:
+        await asyncio.sleep(1)
 
 
 def _living(world) -> Program | None:
@@ -150,8 +177,7 @@ async def _restart(world):
         await program.stop()
         world.count("stopped and started")
         await asyncio.sleep(world.random.uniform(0.5, 20))
-        if not any(one.alive for one in world.programs):
-            world.launch()
+        world.launch_missing()
 
 
 async def _network(world):
@@ -189,7 +215,7 @@ async def _second(world):
     second = world.launch()
     await asyncio.sleep(world.random.uniform(5, 90))
     if first.alive and second.alive:
-        if world.chance(0.5):
+        if world.chance(0.5) or first.frozen:
             first.kill("between")
         else:
             await first.stop()
@@ -281,6 +307,9 @@ async def _slow(world):
 
 async def _zombie(world):
     """The writer is stopped; its lock is lost; another one takes over; then it wakes up."""
+    if world.workers > 1:
+        await _stands_still(world)
+        return
     zombie = _living(world)
     if zombie is None or zombie.keeper is None or len([one for one in world.programs if one.alive]) > 1:
         return
@@ -304,8 +333,18 @@ async def _zombie(world):
         zombie.warehouses = []
         zombie.kill("the zombie")
     world.unshare()
-    if not successor.alive and not any(one.alive for one in world.programs):
-        world.launch()
+    world.launch_missing()
+
+
+async def _stands_still(world):
+    """Shorter or longer than a session lasts in which nothing is said, and than a service waits for its delivery to be answered."""
+    for _ in range(world.random.choice((1, 2))):
+        world.slow = 0.7, 5.0
+        await pull(world, world.random.choice(("near", "full")))
+        _told(world)
+        await still(world, world.random.choice((8.0, world.random.uniform(20, 90), 150.0)), within=20)
+        world.slow = ()
+        await asyncio.sleep(world.random.uniform(20, 60))
 
 
 def _retry_after(random):

@@ -51,6 +51,10 @@ class Process:
         loop._ready.extend(handles)
 
 
+def _nothing():
+    pass
+
+
 def _run(handle, run):
     owner = handle._context.get(_OWNER)
     if owner is None or (owner.alive and owner._frozen is None):
@@ -83,11 +87,11 @@ class _Task(asyncio.Task):
 
 
 class Loop(asyncio.BaseEventLoop):
-    """`random` decides how long threads take."""
+    """`random` decides how long threads take; so many turns a day are enough for one process, and there are `processes`."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, processes=1) -> None:
         super().__init__()
-        self.random, self.errors, self.turns = random, [], 0
+        self.random, self.errors, self.turns, self._most_turns = random, [], 0, processes * _MOST_TURNS
         self._virtual, self._selector, self._numbers = 0.0, self, itertools.count(1)
         self._clock_resolution = 1e-9
         self.set_task_factory(self._make_task)
@@ -99,10 +103,20 @@ class Loop(asyncio.BaseEventLoop):
     def select(self, timeout):
         """Nobody but the clock ever makes anything ready."""
         self.turns += 1
-        if timeout is None or self.turns > _MOST_TURNS:
+        if timeout is None or self.turns > self._most_turns:
             raise RuntimeError("nothing will ever happen again" if timeout is None else "the loop spins")
         self._virtual += timeout
         return []
+
+    def others_go_on(self, seconds):
+        """For a thread that stands still in the middle of its work: everybody else lives on for so long, or longer."""
+        until, left = self._virtual + seconds, len(self._ready)
+        self.call_at(until, _nothing, context=contextvars.Context())
+        while self._virtual < until:
+            self._run_once()
+        # Whoever called us is in the middle of so many.
+        for _ in range(left - len(self._ready)):
+            self._call_soon(_nothing, (), contextvars.Context())
 
     def _process_events(self, event_list):
         pass

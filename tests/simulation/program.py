@@ -6,6 +6,7 @@ and no cleanup runs. `install` puts the hands on journal and warehouse that cras
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import shutil
 import sqlite3
@@ -24,7 +25,7 @@ from octo_sync.destinations.duckdb import warehouse as destination
 from octo_sync.errors import OctoSyncError, WriterFenced
 from octo_sync.flows.order import Order
 from octo_sync.flows.sync import keep, settle
-from octo_sync.journal import Lease
+from octo_sync.journal import Lease, Share
 from octo_sync.journal.inbox import Inbox
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
@@ -48,6 +49,8 @@ class Program(Process):
         self.world, self.app, self.keeper, self.main = world, None, None, None
         self.visitors, self.visits, self.journals, self.warehouses, self.leases = set(), set(), [], [], []
         self.crash_at, self.receiving = None, False
+        self.still_for, self.went_on_at, self._writes = None, -1.0, 0
+        """Seconds that it is to stand still at `crash_at`; None: it dies there."""
 
     def start(self):
         world = self.world
@@ -56,7 +59,8 @@ class Program(Process):
             server=partial(_Server, self),
             schedules=Timers,
             tokens=world.token,
-            watch_every=600.0,
+            # Of several that receive, another may have marked what this one is to work on.
+            watch_every=600.0 if world.workers == 1 else 20.0,
         )
         events = serving.Events(say=partial(world.said, self), keeping=self._keeping)
         running = serving.serve(
@@ -79,8 +83,15 @@ class Program(Process):
     def _keeping(self, keeper):
         self.keeper = keeper
 
+    @property
+    def keeps(self):
+        """Whether it does what belongs to the copy as a whole, as far as it knows."""
+        share = self.keeper and self.keeper.ports.share
+        return self.keeper is not None and (share is None or share._session.is_locked)
+
     async def stop(self):
         """As SIGTERM does."""
+        self.still_for = None
         self.main.cancel()
         await asyncio.wait([self.main], timeout=STOPS_WITHIN)
         if not self.main.done():
@@ -122,8 +133,30 @@ class Program(Process):
             self.crash_at = where, self.crash_at[1] - 1
             return
         self.crash_at = None
-        self.kill(where)
-        raise Killed
+        if self.still_for is None:
+            self.kill(where)
+            raise Killed
+        self.stand_still(self.still_for)
+
+    def stand_still(self, seconds):
+        """As SIGSTOP does, wherever it is; at the end it goes on there, unless it was killed meanwhile."""
+        world, self.still_for = self.world, None
+        self.freeze()
+        world.note("still", self.name)
+        if current() is self and asyncio.current_task() is None:
+            # A thread of it: what it has in its hands stays there while the others go on.
+            world.loop.others_go_on(seconds)
+            self._go_on()
+            _alive()
+        else:
+            world.loop.call_later(seconds, self._go_on, context=contextvars.Context())
+
+    def _go_on(self):
+        if self.alive and self.frozen:
+            self.went_on_at = self.world.loop.time()
+            self.world.note("goes on", self.name)
+            self.world.count("worker that stood still went on")
+            self.thaw(self.world.loop)
 
 
 @contextlib.contextmanager
@@ -228,6 +261,7 @@ def install(open_warehouse):
         logger.handlers, logger.propagate = [Actions()], False
         logger.setLevel(logging.INFO if name == "octo_sync" else logging.CRITICAL)
     _watch_the_journal()
+    _watch_ownership()
     _watch_deliveries()
     _watch_the_warehouse()
     _watch_transactions()
@@ -250,6 +284,8 @@ def _watch_the_journal():
     @contextlib.contextmanager
     def guarded_writing(self):
         program = _alive()
+        if program is not None:
+            program.reached("before a journal write")
         with writing(self) as connection:
             yield connection
             if program is not None:
@@ -267,6 +303,32 @@ def _watch_the_journal():
             yield connection
 
     Store.__init__, Store.writing, Store.reading, Lease.__init__ = open_store, guarded_writing, guarded_reading, lease
+
+
+def _watch_ownership():
+    take, give, release, check = Share.take, Share.give, Share.release, Store.check_fence
+
+    def told_take(self, connection):
+        taken = take(self, connection)
+        if taken:
+            current().world.owners.took(current(), connection, self.owned[connection])
+        return taken
+
+    def told_give(self, connection):
+        give(self, connection)
+        current().world.owners.gave(current(), [connection])
+
+    def told_release(self):
+        owned = list(self.owned)
+        release(self)
+        current().world.owners.gave(current(), owned)
+
+    def judged_check(self, connection, names):
+        check(self, connection, names)
+        if (program := current()) is not None and program.world.server is not None:
+            program.world.owners.acts(program, names)
+
+    Share.take, Share.give, Share.release, Store.check_fence = told_take, told_give, told_release, judged_check
 
 
 def _watch_deliveries():
@@ -291,6 +353,8 @@ def _watch_the_warehouse():
 
     def guarded_land(self, landing):
         program = _alive()
+        if program is not None:
+            program.reached("before a landing")
         with _counting_refusals(program):
             report = land(self, landing)
         if program is not None:

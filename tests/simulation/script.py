@@ -9,7 +9,7 @@ order, to a program that may die, must be there after the last confirming look. 
 import asyncio
 
 from tests.simulation import checks
-from tests.simulation.faults import NAMED, WINDOWS, Window, crash, dealt, pull
+from tests.simulation.faults import NAMED, WINDOWS, Window, crash, dealt, pull, still
 
 from octo_sync.sandbox.errors import OctoError
 
@@ -23,6 +23,8 @@ PULLED = 3 * HOUR + 600 + 60 + 5
 SETTLED = 150.0
 """After a round: late deliveries, the last confirming look, a rest, a slow answer and a restart."""
 CHANGES, WINDOW_COUNT, ROUNDS = 7, 5, 4
+TAKEN_OVER = 300.0
+"""Until others have what one that stands still has left, and a delivery that it did not answer has come again."""
 UNTOLD = 4300.0
 """Until the seeded holds have lapsed and pending bookings are decided."""
 
@@ -37,12 +39,17 @@ async def day(world):
     """A sentence about what is wrong, or None. Every other day is all storm, every other all notifications."""
     world.shown = {}
     script = _Script(world)
-    world.launch()
+    world.launch_missing()
     wrong = await (script.stormy() if world.is_stormy else script.told())
-    for program in world.programs:
-        if program.alive:
-            await asyncio.sleep(world.random.random())
-            await program.stop()
+    living = [program for program in world.programs if program.alive]
+    if world.server is not None:
+        world.owners.in_order(living)
+    for program in living:
+        await asyncio.sleep(world.random.random())
+        await program.stop()
+    if world.server is not None:
+        world.owners.in_order([])
+        world.close_server()
     checks.acknowledged_is_durable(world)
     world.count("days of storm" if world.is_stormy else "days of notifications")
     return wrong or world.broken or await checks.pulled_anew(world)
@@ -53,6 +60,8 @@ class _Script:
         self.world, self.random = world, world.random
         self.service = world.sandbox.service
         self.admin, self.traffic = world.control._admin, world.control._traffic
+        self.stands_still = None
+        self.settled = SETTLED if world.workers == 1 else SETTLED + TAKEN_OVER
 
     async def stormy(self):
         """Everything at once, then the calm, in which all must come right."""
@@ -61,7 +70,7 @@ class _Script:
             await asyncio.sleep(120)
         await self.storm()
         self.calm()
-        await asyncio.sleep(T)
+        await asyncio.sleep(T - SETTLED + self.settled)
         await self.pulled_since_a_hold_lapsed()
         return await self.equal("after the calm") or self.one_subscription()
 
@@ -74,13 +83,15 @@ class _Script:
         world.pulls_are_off = True
         for number in range(ROUNDS):
             await self.notified_round()
+            # Whoever stands still does so now, too.
             if wrong := await self.equal(f"after round {number + 1} of notified changes"):
                 return wrong
+            await self.everybody_goes_on()
         if wrong := await self.gap() or await self.hold():
             return wrong
         # Of the seats of that hold, and of a day that has come near, nobody is told.
         await pull(world)
-        await asyncio.sleep(SETTLED)
+        await asyncio.sleep(self.settled)
         return None
 
     async def pulled_since_a_hold_lapsed(self):
@@ -167,8 +178,7 @@ class _Script:
             if program.alive:
                 program.crash_at = None
                 program.thaw(world.loop)
-        if not any(program.alive for program in world.programs):
-            world.launch()
+        world.launch_missing()
 
     # -- what must hold -------------------------------------------------------------------------------------------
 
@@ -185,8 +195,9 @@ class _Script:
 
     def one_subscription(self):
         own = [one for one in self.service.store.subscriptions.values() if one.token == "all"]
-        if len(own) != 1 or len(own[0].types) != 3 or not own[0].headers:
-            return f"subscriptions: {len(own)} at the service instead of one whole one"
+        wanted, whole = len(self.world.connections), {one.url for one in own if len(one.types) == 3 and one.headers}
+        if len(own) != wanted or len(whole) != wanted:
+            return f"subscriptions: {len(own)} at the service, {len(whole)} of them whole, instead of {wanted}"
         return None
 
     # -- notifications alone --------------------------------------------------------------------------------------
@@ -205,7 +216,9 @@ class _Script:
             world.machine_clock.off = random.choice((-60.0, 60.0))
             world.count("clock put")
         crash = None
-        if world.chance(0.6 if world.confirms else 0.9):
+        if world.workers > 1 and world.chance(0.4):
+            self.stands_still = world.loop.create_task(self._still_soon())
+        elif world.chance(0.6 if world.confirms else 0.9):
             crash = world.loop.create_task(self._crash_soon())
         # Where reads lag, only bookings do; and what is looked at once only must be seen at once.
         kinds = ("note", "twice", "redeem") if world.chance(0.6) else TOLD
@@ -228,12 +241,12 @@ class _Script:
         faults.clear()
         if crash is not None:
             await crash
-        await asyncio.sleep(SETTLED)
+        await asyncio.sleep(self.settled)
 
     def _told_badly(self):
         world, random, faults = self.world, self.random, self.service.faults
         if world.confirms and world.chance(0.7):
-            world.lag_until = world.loop.time() + SETTLED
+            world.lag_until = world.loop.time() + self.settled
             # Beginning later it shows what was before a change that has landed already.
             begin = random.choice((0.0, random.uniform(0.5, 8.0)))
             world.loop.call_later(begin, faults.add, [{"fault": "read_lag", "seconds": random.choice((2.0, 4.5))}])
@@ -255,6 +268,16 @@ class _Script:
     async def _crash_soon(self):
         await asyncio.sleep(self.random.uniform(0, 6))
         await crash(self.world, down=(0.5, 6.0))
+
+    async def _still_soon(self):
+        """For longer than its connections stay its own; what is told meanwhile the others have to find."""
+        await asyncio.sleep(self.random.uniform(0, 6))
+        await still(self.world, self.settled + 120, within=30)
+
+    async def everybody_goes_on(self):
+        if self.stands_still is not None:
+            await self.stands_still
+            await asyncio.sleep(30)
 
     def _notified_change(self, kind):
         world, random, store = self.world, self.random, self.service.store
@@ -298,8 +321,8 @@ class _Script:
             self._notified_change(kind)
         for program in world.programs:
             program.kill("between")
-        world.launch()
-        await asyncio.sleep(SETTLED)
+        world.launch_missing()
+        await asyncio.sleep(self.settled)
         world.count("gaps closed")
         return await self.equal("after a lost subscription") or self.one_subscription()
 
@@ -320,7 +343,7 @@ class _Script:
         if crash:
             for program in world.programs:
                 program.kill("between")
-            world.launch()
+            world.launch_missing()
         await asyncio.sleep(31 * 60)
         lapsed = {one.uuid for one in held if one.token == "all"}
         found = [

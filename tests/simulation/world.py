@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,9 @@ import httpx
 from tests.simulation import checks
 from tests.simulation.faults import FORGED
 from tests.simulation.loop import Process, current
+from tests.simulation.owners import Owners
 from tests.simulation.program import Program, install
+from tests.simulation.server import Server, Warehouse, install_sharing
 from tests.simulation.wire import ToReceiver, ToService, ask
 
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
@@ -49,11 +52,15 @@ full = "0 */3 * * *"
 near = "30 */2 * * *"
 [webhooks]
 url = "https://hooks.example.com/octo"
-[connections.main]
+"""
+CONNECTION = f"""
+[connections.NAME]
 base_url = "{BASE}"
 token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "sandbox-token-all" }}
 limits = {{ deadline = "30s", attempts = 3, backoff = "0.2s" }}
 """
+CONNECTIONS = ("main", "north", "east", "south")
+"""One worker has the first; several share two to four, all of which see the same."""
 TOKENS = (Token("sandbox-token-all", "all", sees_all=True), Token("sandbox-token-a", "a"))
 MORNINGS = ("2026-11-20T06:40:00Z", "2026-10-24T20:40:00Z", "2027-03-27T22:20:00Z", "2026-12-31T07:05:00Z")
 """Where the virtual days begin: an ordinary one, both changes of the clocks, a year's end; some end after midnight in Tokyo."""
@@ -73,8 +80,11 @@ def prepare():
     global _prepared  # noqa: PLW0603 - one template per process
     if _prepared is None:
         install(_open_warehouse)
+        install_sharing()
         folder = Path(tempfile.mkdtemp(prefix="octo-simulation-", dir=SHM if SHM.is_dir() else None))
-        (folder / "pipeline.toml").write_text(PIPELINE)
+        (folder / "pipeline.toml").write_text(
+            PIPELINE + "".join(CONNECTION.replace("NAME", name) for name in CONNECTIONS)
+        )
         pipeline = load(folder / "pipeline.toml", directory=folder, environ={}, overrides={})
         patient = [
             dataclasses.replace(c, limits=dataclasses.replace(c.limits, backoff_cap=2.0, retry_after_cap=10.0))
@@ -112,16 +122,17 @@ def _placed(pipeline, folder):
     )
 
 
-def _warehouse(pipeline, now):
-    return DuckDBWarehouse(pipeline.destination, pipeline.private_path, tables=all_tables(), nouns=nouns(), now=now)
+def _warehouse(pipeline, now, kind=DuckDBWarehouse):
+    return kind(pipeline.destination, pipeline.private_path, tables=all_tables(), nouns=nouns(), now=now)
 
 
 def _open_warehouse(pipeline, clock, *, patient, beside):
     assert not patient, "whoever serves must not wait for a warehouse"
-    assert not beside, "journal and warehouse are files"
     program = current()
     if program is None:
         return _warehouse(pipeline, clock.now())
+    if beside:
+        return program.world.server.warehouse
     warehouse = program.world.shared or _warehouse(pipeline, clock.now())
     program.warehouses.append(warehouse)
     return warehouse
@@ -139,17 +150,20 @@ class _MachineClock:
 
 
 class World:
-    """One seed's world."""
+    """One seed's world. Several `workers` share a server."""
 
-    def __init__(self, loop, seed, confirms=None):
-        self.loop, self.seed = loop, seed
+    def __init__(self, loop, seed, confirms=None, workers=1):
+        self.loop, self.seed, self.workers = loop, seed, workers
         self.random = Random(f"{seed}/world")
         ready = prepare()
         self.folder = Path(tempfile.mkdtemp(prefix=f"seed-{seed}-", dir=ready.folder))
         for file in (ready.folder / "template").iterdir():
             if file.is_file():
                 shutil.copyfile(file, self.folder / file.name)
+        self.connections = CONNECTIONS[: 1 if workers == 1 else 2 + seed // 2 % 3]
         self.pipeline = _placed(ready.pipeline, self.folder)
+        shared = self.pipeline.connections[: len(self.connections)]
+        self.pipeline = dataclasses.replace(self.pipeline, connections=shared)
         self.confirms = seed % 3 != 0 if confirms is None else confirms
         if not self.confirms:
             # Confirming looks would heal what was not seen at first: without them it shows.
@@ -165,10 +179,14 @@ class World:
         self.acknowledgements_lost, self.slow = 0.0, ()
         self.acks = Counter()
         self.priced = set()
-        self.fences, self.lag_until = [0], -1.0
-        self.broken = self.shared = None
+        self.fences, self.lag_until = defaultdict(int), -1.0
+        self.owners = Owners(self)
+        self.broken = self.shared = self.server = None
         self._tokens, self._programs = 0, 0
         self._born()
+        if workers > 1:
+            self.shared = _warehouse(self.pipeline, self.now(), Warehouse)
+            self.server = Server(self, self.shared)
 
     def _born(self):
         config = SandboxConfig(
@@ -247,6 +265,13 @@ class World:
         self.note("start", program.name)
         return program
 
+    def launch_missing(self):
+        """As many as there should be; of several workers some may live still."""
+        missing = self.workers - sum(program.alive for program in self.programs)
+        for _ in range(missing):
+            self.launch()
+        return missing > 0
+
     def said(self, program, sentence):
         # Which process of this machine it is, is no part of the day.
         self.note("say", program.name, re.sub(r"pid \d+", "pid", sentence.replace(str(self.folder), "")))
@@ -304,14 +329,22 @@ class World:
     def unshare(self):
         self.shared = None
 
+    def close_server(self):
+        """When nobody works any more; its files can be opened by others then."""
+        if self.server is not None:
+            self.server.warehouse.close()
+            self.server = self.shared = None
+
     def took_over(self, fence):
         self._one_writer(fence)
 
     def _one_writer(self, fence):
-        if fence < self.fences[-1]:
-            self.fail(f"one writer: a landing of fence {fence} was kept after {self.fences[-1]} had taken over")
-        if fence > self.fences[-1]:
-            self.fences.append(fence)
+        """`fence` is of the whole, or one for each connection."""
+        for name, token in (fence.items() if isinstance(fence, Mapping) else [("", fence)]):
+            if token < self.fences[name]:
+                of = f" of {name}" if name else ""
+                self.fail(f"one writer: a landing{of} of fence {token} was kept after {self.fences[name]} had taken over")
+            self.fences[name] = max(token, self.fences[name])
 
     def _remember_products(self):
         from octo_sync.sandbox import state
