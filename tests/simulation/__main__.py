@@ -7,7 +7,9 @@ import os
 import sys
 import time
 from collections import Counter
+from functools import partial
 
+from tests.simulation.day import run
 from tests.simulation.pool import results
 
 __all__ = ["main"]
@@ -18,12 +20,14 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=int, default=20, help="how many days (default: 20)")
     parser.add_argument("--first", type=int, default=1, help="the first seed (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side (default: 2)")
+    parser.add_argument("--workers", type=int, default=1, help="how many share the project (default: 1)")
     parser.add_argument("--trace", action="store_true", help="print what happened, line by line")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first seed that is red")
     options = parser.parse_args(arguments)
     fixed_hashing()
     started, counters, red, spent, count = time.monotonic(), Counter(), 0, 0.0, 0
-    for result in results(options.jobs, range(options.first, options.first + options.seeds)):
+    one_day = partial(run, workers=options.workers)
+    for result in results(options.jobs, range(options.first, options.first + options.seeds), one_day):
         count, spent = count + 1, spent + result.seconds
         counters.update(result.counters)
         if options.trace:
@@ -33,11 +37,13 @@ def main(arguments=None):
         )
         if result.error:
             red += 1
-            print(f"repeat: python -m tests.simulation --seeds 1 --first {result.seed} --trace", flush=True)
+            of = f" --workers {options.workers}" if options.workers > 1 else ""
+            print(f"repeat: python -m tests.simulation --seeds 1 --first {result.seed}{of} --trace", flush=True)
             if not options.keep_going:
                 break
     table(counters)
-    missing = vacuous(counters) if count >= ENOUGH else []
+    alone = options.workers == 1
+    missing = vacuous(counters, NEEDED if alone else OF_WORKERS) if count >= (ENOUGH if alone else FEW) else []
     for name in missing:
         print(f"vacuous: never happened in {count} days: {name}")
     print(
@@ -115,8 +121,28 @@ NEEDED = (
 """Every kind of fault and every way back; a run in which one never happened proves nothing about it."""
 
 
-def vacuous(counters):
-    return [name for name in NEEDED if not counters.get(name)]
+FEW = 20
+"""Days after which everything in `OF_WORKERS` must have happened to several workers: it is what their days are for."""
+OF_WORKERS = (
+    "connection taken over from one killed",
+    "connection taken over from one that stood still",
+    "session of a worker that stood still ended",
+    "worker that stood still went on",
+    "stands still: before a landing",
+    "stands still: between warehouse and journal",
+    "stands still: before a journal write",
+    "landing of a zombie refused",
+    "step in the journal refused",
+    "second instance took over",
+    "stopped and started",
+    "recovered after a crash",
+    "gaps closed",
+    "holds that lapsed",
+)
+
+
+def vacuous(counters, needed):
+    return [name for name in needed if not counters.get(name)]
 
 
 def table(counters):

@@ -52,14 +52,16 @@ union all
 select 'coverage without rows: ' || c.key from ops.coverage c
 where c.resource = 'availability' and c.row_count > 0 and c.is_complete and c.window_start is not null
   and not exists (select 1 from core.availability a
-  where a.connection_id = c.connection_id and a.product_id = c.product_id and a.option_id = c.option_id and a.local_date between c.window_start and c.window_end)
+  where a.connection_id = c.connection_id and a.product_id = c.product_id and a.option_id = c.option_id
+  and a.local_date between c.window_start and c.window_end)
 union all
 select 'a booking twice: ' || booking_uuid from core.bookings group by connection_id, booking_uuid having count(*) > 1
 union all
 select 'a departure twice: ' || availability_id from core.availability
 group by connection_id, product_id, option_id, availability_id having count(*) > 1
 union all
-select 'a unit item twice: ' || unit_item_uuid from core.booking_unit_items group by connection_id, unit_item_uuid having count(*) > 1
+select 'a unit item twice: ' || unit_item_uuid from core.booking_unit_items
+group by connection_id, unit_item_uuid having count(*) > 1
 union all
 select 'a booking deleted without proof: ' || booking_uuid from core.bookings where is_deleted
 """
@@ -98,8 +100,10 @@ def bounded(world, program):
     if program.keeper is None:
         return
     worker, limits = program.keeper._worker, program.keeper.ports.connection("main").limits
-    if len(worker._tasks) > 2 * limits.concurrency or len(worker._health["main"].claimed) > 64:
-        world.fail(f"not bounded: {len(worker._tasks)} fetches, {len(worker._health['main'].claimed)} claims")
+    tasks = Counter(claim.subject.connection for claim in worker._tasks.values())
+    for name, health in worker._health.items():
+        if tasks[name] > 2 * limits.concurrency or len(health.claimed) > 64:
+            world.fail(f"not bounded: {tasks[name]} fetches, {len(health.claimed)} claims of {name}")
 
 
 async def pulled_anew(world):
@@ -175,7 +179,7 @@ async def differences(world, *, only=None):
 def tables(world, connection):
     """Live rows of every table the oracle has an opinion about, through the owner's connection when there is one."""
     keepers = [one.keeper.ports.warehouse for one in world.programs if one.alive and one.keeper is not None]
-    for warehouse in (keepers if world.server is None else [world.server.warehouse]):
+    for warehouse in keepers if world.server is None else [world.server.warehouse]:
         with warehouse._lock:
             return {name: _rows(warehouse._db, name, connection) for name in oracle.KEYS}
     db = duckdb.connect(":memory:", config={"threads": 1})

@@ -154,7 +154,7 @@ async def still(world, seconds, within=300):
     if program.alive and not program.frozen:
         program.crash_at = None
         program.stand_still(seconds)
-    while program.alive and program.frozen:
+    while program.alive and program.frozen:  # noqa: ASYNC110 - the thread that stands still may end later than it was to
         await asyncio.sleep(1)
 
 
@@ -322,7 +322,7 @@ async def _zombie(world):
     zombie.freeze()
     world.share(zombie)
     _told(world)
-    successor = world.launch()
+    world.launch()
     # Half of them for longer than a service waits for its delivery to be answered.
     await asyncio.sleep(world.random.choice((world.random.uniform(2, 70), 150.0)))
     world.slow = ()
@@ -337,7 +337,7 @@ async def _zombie(world):
 
 
 async def _stands_still(world):
-    """Shorter or longer than a session lasts in which nothing is said, and than a service waits for its delivery to be answered."""
+    """Shorter or longer than a session lasts in silence, and than a service waits for its delivery to be answered."""
     for _ in range(world.random.choice((1, 2))):
         world.slow = 0.7, 5.0
         await pull(world, world.random.choice(("near", "full")))

@@ -31,15 +31,17 @@ class Mutant:
     stretches: tuple[str, ...] = ()
     confirms: bool | None = None
     """Whether its days have confirming looks, which heal much: by the seed when None."""
+    workers: int = 1
+    """How many share the project."""
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
-def mutant(breaks, *stretches, confirms=None):
+def mutant(breaks, *stretches, confirms=None, workers=1):
     def named(plant):
         name = plant.__name__.replace("_", " ")
-        MUTANTS[name] = Mutant(name, breaks, plant, stretches, confirms)
+        MUTANTS[name] = Mutant(name, breaks, plant, stretches, confirms, workers)
         return plant
 
     return named
@@ -467,6 +469,62 @@ def create_without_listing():
     Steps.listed = blind
 
 
+# -- several workers --------------------------------------------------------------------------------------------------
+
+
+@mutant("R2", confirms=False, workers=3)
+def a_mark_lost_while_one_of_three_lands_it():
+    the_mark_of_now_is_cleared()
+
+
+@mutant("R9", "zombie", workers=3)
+def a_fence_unchecked_in_the_warehouse_that_three_share():
+    fence_unchecked()
+
+
+@mutant("R9", "zombie", workers=3)
+def a_fence_unchecked_in_the_journal_that_three_share():
+    from octo_sync.journal.store import Store
+
+    Store.check_fence = lambda self, connection, names: None
+
+
+@mutant("one owner", workers=3)
+def a_lock_that_another_has_taken_for_free():
+    from octo_sync.journal.postgres import SessionLease
+
+    hold = SessionLease.hold
+    SessionLease.hold = lambda self, name: hold(self, name) or name.startswith("connection ")
+
+
+@mutant("one owner", workers=3)
+def two_owners_with_one_fence():
+    from octo_sync.journal import share
+
+    share._TAKE = share._TAKE.replace("max(fence) + 1", "max(fence)")
+
+
+@mutant("a heartbeat", workers=3)
+def a_worker_that_says_nothing():
+    from octo_sync.journal.postgres import SessionLease
+
+    SessionLease._stay = lambda self, every: None
+
+
+@mutant("a heartbeat", workers=3)
+def a_worker_that_stands_still_is_kept():
+    from octo_sync.journal import postgres
+
+    postgres._STILL *= 1000
+
+
+@mutant("R6", "zombie", workers=3)
+def request_numbers_of_before_a_take_over():
+    from octo_sync.flows.ports import Numbers
+
+    Numbers.renew = lambda self: None
+
+
 NOTICED = {
     "acknowledge before commit": 8,
     "the mark of now is cleared": 26,
@@ -491,7 +549,7 @@ def hunt(name, most=MOST, first=1):
     from tests.simulation.day import run
 
     for seed in range(first, first + most):
-        result = run(seed, surely=planted.stretches, confirms=planted.confirms)
+        result = run(seed, surely=planted.stretches, confirms=planted.confirms, workers=planted.workers)
         if result.error and _BROKEN.search(result.error):
             raise RuntimeError(f"broken mutant: {name}: {result.error}")
         if result.error:

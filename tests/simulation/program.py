@@ -22,7 +22,7 @@ from octo_sync.app import project as app
 from octo_sync.app import serve as serving
 from octo_sync.app.project import open_project
 from octo_sync.destinations.duckdb import warehouse as destination
-from octo_sync.errors import OctoSyncError, WriterFenced
+from octo_sync.errors import LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.order import Order
 from octo_sync.flows.sync import keep, settle
 from octo_sync.journal import Lease, Share
@@ -49,7 +49,7 @@ class Program(Process):
         self.world, self.app, self.keeper, self.main = world, None, None, None
         self.visitors, self.visits, self.journals, self.warehouses, self.leases = set(), set(), [], [], []
         self.crash_at, self.receiving = None, False
-        self.still_for, self.went_on_at, self._writes = None, -1.0, 0
+        self.still_for, self.went_on_at = None, -1.0
         """Seconds that it is to stand still at `crash_at`; None: it dies there."""
 
     def start(self):
@@ -136,6 +136,7 @@ class Program(Process):
         if self.still_for is None:
             self.kill(where)
             raise Killed
+        self.world.count(f"stands still: {where}")
         self.stand_still(self.still_for)
 
     def stand_still(self, seconds):
@@ -251,6 +252,14 @@ def _alive():
     return program
 
 
+def _reached(where):
+    """Whose process this is, which may end or stand still here."""
+    program = _alive()
+    if program is not None:
+        program.reached(where)
+    return program
+
+
 def install(open_warehouse):
     """Let every journal, warehouse and lease belong to the program that opens it."""
     keep._LOOK_AFTER_EVERY = keep._LONGEST_SLEEP = LOOK_AFTER
@@ -283,9 +292,7 @@ def _watch_the_journal():
 
     @contextlib.contextmanager
     def guarded_writing(self):
-        program = _alive()
-        if program is not None:
-            program.reached("before a journal write")
+        program = _reached("before a journal write")
         with writing(self) as connection:
             yield connection
             if program is not None:
@@ -324,8 +331,10 @@ def _watch_ownership():
         current().world.owners.gave(current(), owned)
 
     def judged_check(self, connection, names):
-        check(self, connection, names)
-        if (program := current()) is not None and program.world.server is not None:
+        program = current()
+        with _counting_refusals(program, LeaseHeld, "step in the journal refused"):
+            check(self, connection, names)
+        if program is not None and program.world.server is not None:
             program.world.owners.acts(program, names)
 
     Share.take, Share.give, Share.release, Store.check_fence = told_take, told_give, told_release, judged_check
@@ -352,9 +361,7 @@ def _watch_the_warehouse():
     land, bury, claim, close = kind.land, kind.bury, kind.claim_writer, kind.close
 
     def guarded_land(self, landing):
-        program = _alive()
-        if program is not None:
-            program.reached("before a landing")
+        program = _reached("before a landing")
         with _counting_refusals(program):
             report = land(self, landing)
         if program is not None:
@@ -385,12 +392,12 @@ def _watch_the_warehouse():
 
 
 @contextlib.contextmanager
-def _counting_refusals(program):
+def _counting_refusals(program, refusal=WriterFenced, what="landing of a zombie refused"):
     try:
         yield
-    except WriterFenced:
+    except refusal:
         if program is not None:
-            program.world.count("landing of a zombie refused")
+            program.world.count(what)
         raise
 
 
