@@ -112,14 +112,15 @@ class _Script:
 
     async def storm(self):
         world, random = self.world, self.random
-        moments = [(random.uniform(0, STORM), self._changes, ()) for _ in range(CHANGES)]
+        lasts = STORM if world.workers == 1 else STORM / 2
+        moments = [(random.uniform(0, lasts), self._changes, ()) for _ in range(CHANGES)]
         chosen = [
             random.choice([window for window in (*WINDOWS, *NAMED) if window.name == name]) for name in world.surely
         ]
         if not chosen and world.workers > 1:
             chosen = [*dealt(world.seed, 1), *{one.name: one for one in WINDOWS if one.name in OF_WORKERS}.values()]
         chosen = chosen or dealt(world.seed, WINDOW_COUNT)
-        moments += [(random.uniform(0, STORM * 0.95), self._window, (window,)) for window in chosen]
+        moments += [(random.uniform(0, lasts * 0.95), self._window, (window,)) for window in chosen]
         begun, tasks = world.loop.time(), []
         for at, act, args in sorted(moments, key=lambda one: one[0]):
             await asyncio.sleep(max(0.0, begun + at - world.loop.time()))

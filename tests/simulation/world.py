@@ -164,6 +164,11 @@ class World:
         self.pipeline = _placed(ready.pipeline, self.folder)
         shared = self.pipeline.connections[: len(self.connections)]
         self.pipeline = dataclasses.replace(self.pipeline, connections=shared)
+        if workers > 1:
+            # Of several connections, what is near is pulled often enough by the faults.
+            self.pipeline = dataclasses.replace(
+                self.pipeline, schedule=dataclasses.replace(self.pipeline.schedule, near="")
+            )
         self.confirms = seed % 3 != 0 if confirms is None else confirms
         if not self.confirms:
             # Confirming looks would heal what was not seen at first: without them it shows.
