@@ -37,8 +37,7 @@ CRASHES = (
 """Where, and which time from now on at most."""
 PLACES = (
     ("now", 0),
-    ("before a landing", 2),
-    ("between warehouse and journal", 2),
+    *([("before a landing", 2), ("between warehouse and journal", 2)] * 2),
     ("before a journal write", 6),
     ("after a journal commit", 6),
     ("after a delivery's commit", 2),
@@ -146,13 +145,12 @@ async def still(world, seconds, within=300):
         return
     where, most = world.random.choice(PLACES)
     if where != "now":
-        program.still_for, program.crash_at = seconds, (where, world.random.randint(1, most))
+        program.still_for, program.still_at = seconds, (where, world.random.randint(1, most))
         for _ in range(within):
             await asyncio.sleep(1)
             if program.frozen or not program.alive:
                 break
     if program.alive and not program.frozen:
-        program.crash_at = None
         program.stand_still(seconds)
     while program.alive and program.frozen:  # noqa: ASYNC110 - the thread that stands still may end later than it was to
         await asyncio.sleep(1)
@@ -338,7 +336,7 @@ async def _zombie(world):
 
 async def _stands_still(world):
     """Shorter or longer than a session lasts in silence, and than a service waits for its delivery to be answered."""
-    for _ in range(world.random.choice((1, 2))):
+    for _ in range(world.random.choice((2, 3))):
         world.slow = 0.7, 5.0
         await pull(world, world.random.choice(("near", "full")))
         _told(world)

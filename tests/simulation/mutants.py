@@ -518,7 +518,7 @@ def a_worker_that_stands_still_is_kept():
     postgres._STILL *= 1000
 
 
-@mutant("R6", "zombie", workers=3)
+@mutant("R6", confirms=False, workers=3)
 def request_numbers_of_before_a_take_over():
     from octo_sync.flows.ports import Numbers
 

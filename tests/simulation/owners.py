@@ -17,13 +17,17 @@ class Owners:
 
     def took(self, process, connection, fence):
         world, server = self._world, self._world.server
+        if self._now.get(connection) == (fence, process):
+            return
         if self._given.setdefault((connection, fence), process) is not process:
             world.fail(f"two workers own {connection} with the same fence {fence}")
         newest, before = self._now.get(connection, (0, None))
         if (holder := server.owner(connection)) is not process and server.serves(process):
             world.fail(f"{process.name} owns {connection}, whose lock {holder and holder.name} has")
         if fence <= newest:
-            # It stood still in the middle of taking it: all that it does with it is refused.
+            # Or it stood still in the middle of taking it: then all that it does with it is refused.
+            if server.serves(process):
+                world.fail(f"{process.name} has taken {connection} with fence {fence}, which is not above {newest}")
             return
         self._now[connection] = fence, process
         world.note("take", process.name, connection)

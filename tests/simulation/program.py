@@ -49,8 +49,7 @@ class Program(Process):
         self.world, self.app, self.keeper, self.main = world, None, None, None
         self.visitors, self.visits, self.journals, self.warehouses, self.leases = set(), set(), [], [], []
         self.crash_at, self.receiving = None, False
-        self.still_for, self.went_on_at = None, -1.0
-        """Seconds that it is to stand still at `crash_at`; None: it dies there."""
+        self.still_at, self.still_for, self.went_on_at = None, 0.0, -1.0
 
     def start(self):
         world = self.world
@@ -91,7 +90,7 @@ class Program(Process):
 
     async def stop(self):
         """As SIGTERM does."""
-        self.still_for = None
+        self.still_at = None
         self.main.cancel()
         await asyncio.wait([self.main], timeout=STOPS_WITHIN)
         if not self.main.done():
@@ -126,22 +125,24 @@ class Program(Process):
         return list(dict.fromkeys(files))
 
     def reached(self, where):
-        """A place where a crash may be due: `crash_at` is (place, how many times from now)."""
-        if self.crash_at is None or self.crash_at[0] != where:
-            return
-        if self.crash_at[1] > 1:
-            self.crash_at = where, self.crash_at[1] - 1
-            return
-        self.crash_at = None
-        if self.still_for is None:
+        """A place where a crash or a standstill may be due: `crash_at` and `still_at` are (place, how many times from now)."""
+        if self._is_due("crash_at", where):
             self.kill(where)
             raise Killed
-        self.world.count(f"stands still: {where}")
-        self.stand_still(self.still_for)
+        if self._is_due("still_at", where):
+            self.world.count(f"stands still: {where}")
+            self.stand_still(self.still_for)
+
+    def _is_due(self, what, where):
+        place, times = getattr(self, what) or (None, 0)
+        if place != where:
+            return False
+        setattr(self, what, (where, times - 1) if times > 1 else None)
+        return times == 1
 
     def stand_still(self, seconds):
         """As SIGSTOP does, wherever it is; at the end it goes on there, unless it was killed meanwhile."""
-        world, self.still_for = self.world, None
+        world, self.still_at = self.world, None
         self.freeze()
         world.note("still", self.name)
         if current() is self and asyncio.current_task() is None:

@@ -181,7 +181,7 @@ class _Script:
         world.note("calm")
         for program in world.programs:
             if program.alive:
-                program.crash_at = None
+                program.crash_at = program.still_at = None
                 program.thaw(world.loop)
         world.launch_missing()
 

@@ -11,12 +11,16 @@ from tests.simulation import mutants
 
 import octo_sync
 
-EVERYDAY = {"fence unchecked"}
+EVERYDAY = {"fence unchecked", "two owners with one fence"}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in EVERYDAY else pytest.mark.deep(8)) for name in mutants.MUTANTS]
-)
+def marks(name):
+    if name in EVERYDAY:
+        return []
+    return [pytest.mark.deep(8 if mutants.MUTANTS[name].workers == 1 else 30)]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in mutants.MUTANTS])
 def test_a_planted_bug_is_noticed(name):
     _, found, _, trouble = mutants.in_a_process(name)
     assert found, trouble
