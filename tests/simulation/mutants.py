@@ -511,6 +511,13 @@ def two_owners_with_one_fence():
     Share._noted = the_same
 
 
+@mutant("one owner", workers=3)
+def a_connection_that_is_left_with_its_former_owner():
+    from octo_sync.journal import Share
+
+    Share._sign_off = lambda self, connection, fence: None
+
+
 @mutant("a heartbeat", workers=3)
 def a_worker_that_says_nothing():
     from octo_sync.journal.postgres import SessionLease
