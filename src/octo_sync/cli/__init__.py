@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from octo_sync import __version__, errors
 from octo_sync.cli import options, streams
+from octo_sync.cli.layout import on_stderr
 from octo_sync.cli.options import Group
 
 __all__ = ["COMMANDS", "exit_code", "main", "program", "versions"]
@@ -199,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
     except (OSError, MemoryError) as error:
         if debug:
             raise
-        click.echo(f"octo-sync: error: {_why(error)}", err=True)
+        on_stderr(f"octo-sync: error: {_why(error)}")
         code = 1
     sys.exit(code)
 
@@ -251,7 +252,7 @@ def _mistaken(mistake: click.ClickException) -> None:
     hint = f" ({context.command_path} --help)" if context else ""
     if mistake.message.startswith("Got unexpected extra argument"):
         hint = f"; a pipeline is named with -p{hint}"
-    click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
+    on_stderr(f"octo-sync: error: {mistake.format_message()}{hint}")
 
 
 def _stopped(state: Mapping[str, object], how: str) -> None:
@@ -268,9 +269,9 @@ def _say(error: errors.OctoSyncError, state: Mapping[str, object]) -> None:
         logging.getLogger("octo_sync").error(f"action=ended {run}error=%s", error)  # noqa: G004 - a template of fields
         return
     run = f" (run {error.run_id})" if error.run_id else ""
-    click.echo(f"octo-sync: error: {error}{run}", err=True)
+    on_stderr(f"octo-sync: error: {error}{run}")
     mistakes = getattr(error, "mistakes", ())
     for mistake in mistakes:
-        click.echo(f"  - {mistake}", err=True)
+        on_stderr(f"  - {mistake}")
     if mistakes and state.get("command") in _STARTING:
         click.echo("Nothing was started.", err=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from octo_sync.cli.layout import fit, folded, span
+from octo_sync.cli.layout import fit, folded, on_stderr, span
 from octo_sync.flows.export.files import unique
 from octo_sync.flows.wording import age, instant, money
 
@@ -71,7 +71,7 @@ def trouble(text: str) -> None:
     if logs():
         log.warning("action=trouble message=%s", text.strip())
     else:
-        click.echo(text, err=True)
+        on_stderr(text)
 
 
 def note(text: str) -> None:
@@ -79,8 +79,7 @@ def note(text: str) -> None:
     if logs():
         log.info("action=note message=%s", text)
     elif not quiet():
-        width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
-        click.echo("\n".join("\n".join(folded(each, width)) for each in text.split("\n")), err=True)
+        on_stderr(text)
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -1,5 +1,7 @@
 """How wide a text is on a terminal, and how it is made to fit."""
 
+import shutil
+import sys
 import unicodedata
 
 import click
@@ -39,3 +41,9 @@ def folded(text: str, width: int | None) -> list[str]:
             lines[-1:], rest = [part, ""], rest[len(part) :]
         lines[-1] = rest
     return lines
+
+
+def on_stderr(text: str) -> None:
+    """Write it there; a terminal gets it folded at words."""
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
+    click.echo("\n".join("\n".join(folded(each, width)) for each in text.split("\n")), err=True)

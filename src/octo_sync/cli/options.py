@@ -343,6 +343,11 @@ class Group(click.Group):
     default_takes_a_name = False
     """Whether a word that is no command is one for the default."""
 
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Lists show its first sentence whole, folded where click would cut it."""
+        cmd.short_help = re.split(r"(?<=\.)\s", (cmd.help or "").strip(), maxsplit=1)[0].replace("\n", " ")
+        super().add_command(cmd, name)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the default command where none is named."""
         is_option = not args or args[0].startswith("-")
