@@ -82,7 +82,8 @@ def ours(folder):
     import time  # noqa: PLC0415 - with the child's own
 
     from octo_sync.model import Window  # noqa: PLC0415
-    from octo_sync.reconciliation import FieldRule, KeyRule, Rules, Side, Tolerance, reconcile  # noqa: PLC0415
+    from octo_sync.reconciliation.engine import reconcile  # noqa: PLC0415
+    from octo_sync.reconciliation.model import FieldRule, KeyRule, Rules, Side, Tolerance  # noqa: PLC0415
 
     class Nothing:
         def bookings(self, *_):

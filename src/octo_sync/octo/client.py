@@ -243,9 +243,7 @@ class OctoClient(Typed):
         failure: Exception
         try:
             return await self._exchange(sending, token, ticket)
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
-            failure = self._broken(sending.call, error)
-        except BodyBroken as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, BodyBroken) as error:
             failure = self._broken(sending.call, error)
         except (BodyTooLarge, BodyInvalid) as error:
             kind, advice = AnswerInvalid, "nothing of it was used; try again later"

@@ -15,7 +15,6 @@ from octo_sync.pipeline.connection import OPERATIONS, ProductFilter
 from octo_sync.pipeline.load import (
     STOP_WITHIN,
     Pipeline,
-    Setting,
     find,
     load,
     names,
@@ -42,7 +41,6 @@ __all__ = [
     "ReconcileTable",
     "RetentionSettings",
     "Schedule",
-    "Setting",
     "SyncSettings",
     "ThereTable",
     "WebhookSettings",

@@ -157,9 +157,20 @@ class Schedule:
     near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""
 
 
+class _Listening:
+    __slots__ = ()
+    bind: str
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """`bind` as host and port."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSettings:
+class WebhookSettings(_Listening):
     """Notifications of changes: where services deliver them, and what the receiver puts up with."""
 
     url: Annotated[
@@ -186,16 +197,10 @@ class WebhookSettings:
     rest: float = 5.0
     """Seconds that a subject rests which notifications had fetched twice, so that a flood costs few requests."""
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """`bind` as host and port."""
-        host, _, port = self.bind.rpartition(":")
-        return host.strip("[]"), int(port)
-
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardSettings:
+class DashboardSettings(_Listening):
     """The dashboard: what the read copy says, as pages; see docs/dashboard.md."""
 
     bind: Annotated[
@@ -220,12 +225,6 @@ class DashboardSettings:
     allow_hosts: Annotated[
         Hosts, Says("Host names by which browsers may call it, beside this machine's and that of `bind`.")
     ] = ()
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """`bind` as host and port."""
-        host, _, port = self.bind.rpartition(":")
-        return host.strip("[]"), int(port)
 
 
 @with_config(FORBID)

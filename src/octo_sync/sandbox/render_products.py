@@ -16,24 +16,12 @@ Json = dict[str, Any]
 MINUTES_PER_HOUR = 60
 _DEFAULT_PLACES = 6
 _UNIT_RESTRICTIONS = [
-    "min_age",
-    "max_age",
-    "id_required",
-    "min_quantity",
-    "max_quantity",
-    "pax_count",
-    "accompanied_by",
-]
+    "min_age", "max_age", "id_required", "min_quantity", "max_quantity", "pax_count", "accompanied_by",
+]  # fmt: skip
 _PLACE_IDS = [
-    "googlePlaceId",
-    "applePlaceId",
-    "tripadvisorLocationId",
-    "yelpPlaceId",
-    "facebookPlaceId",
-    "foursquarePlaceId",
-    "baiduPlaceId",
-    "amapPlaceId",
-]
+    "googlePlaceId", "applePlaceId", "tripadvisorLocationId", "yelpPlaceId", "facebookPlaceId",
+    "foursquarePlaceId", "baiduPlaceId", "amapPlaceId",
+]  # fmt: skip
 _FEATURES = {
     "HIGHLIGHT": texts("Small groups", "Grupos pequenos", "少人数"),
     "INCLUSION": texts("Guide included", "Guia incluído", "ガイド付き"),

@@ -26,23 +26,12 @@ _SHORT_PAST = 90
 _LEAD = 35 * DAY  # seconds between booking and travel, on average
 _SUMMER, _SWING = 200, 0.3  # the best day of the year, and by how much it is above the average
 _FIRST_NAMES = (
-    "Ana",
-    "Bruno",
-    "Clara",
-    "Daisuke",
-    "Emily",
-    "Farid",
-    "Grace",
-    "Haruka",
-    "Inês",
-    "Jonas",
-    "Keiko",
-    "Liam",
-)
+    "Ana", "Bruno", "Clara", "Daisuke", "Emily", "Farid", "Grace", "Haruka", "Inês", "Jonas", "Keiko", "Liam",
+)  # fmt: skip
 _LAST_NAMES = (
-    *("Almeida", "Brown", "Carvalho", "Dubois", "Endō", "Fischer"),
-    *("Garcia", "Haddad", "Itō", "Jones", "Khan", "Lopes"),
-)
+    "Almeida", "Brown", "Carvalho", "Dubois", "Endō", "Fischer", "Garcia", "Haddad", "Itō", "Jones", "Khan",
+    "Lopes",
+)  # fmt: skip
 _COUNTRIES = ("PT", "GB", "JP", "US", "DE", "BH", "FR", "NZ")
 _NOTES = (
     "Vegetarian, please",

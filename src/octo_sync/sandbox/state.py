@@ -43,23 +43,10 @@ _SPELLED = {
     "price": "price_from",
 }
 """Fields of products, options, units and extras that are called otherwise here."""
-_OWN = frozenset(
-    [
-        "with_net",
-        "tax_rates",
-        "id_style",
-        "city",
-        "latitude",
-        "longitude",
-        "revision",
-        "options",
-        "capacity",
-        "closed_weekdays",
-        "room",
-        "salt",
-        "min_height",
-    ]
-)
+_OWN = frozenset({
+    "with_net", "tax_rates", "id_style", "city", "latitude", "longitude", "revision", "options", "capacity",
+    "closed_weekdays", "room", "salt", "min_height",
+})  # fmt: skip
 """Fields that only make the data."""
 _INSTANTS = ("created", "updated", "expires", "confirmed", "redeemed")
 

@@ -15,8 +15,8 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 from octo_sync.errors import LedgerError
 from octo_sync.model import ValueKind, zone_of
 
-LARGEST = 2_000_000_000
-"""Bytes of all files together: what a machine for such work has room for, and what one Arrow array of texts can hold."""
+LARGEST = 500_000_000
+"""Bytes of all files together: some millions of rows, which take fourteen times as much memory while they are read."""
 _SHOWN = 30
 
 
@@ -119,7 +119,7 @@ def look(paths: Sequence[Path]) -> datetime:
     size = sum(each.st_size for each in found)
     if size > LARGEST:
         raise LedgerError(
-            f"{origin(paths)}: {size / 1e9:.1f} GB are more than the {LARGEST / 1e9:.0f} GB that are read at once; "
+            f"{origin(paths)}: {size / 1e6:,.0f} MB are more than the {LARGEST / 1e6:,.0f} MB that are read at once; "
             "export a shorter period, or name a database instead."
         )
     return datetime.fromtimestamp(max(each.st_mtime for each in found), UTC)

@@ -44,7 +44,7 @@ def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Fou
         with zipfile.ZipFile(path) as archive:
             if (size := sum(item.file_size for item in archive.infolist())) > base.LARGEST:
                 raise LedgerError(
-                    f"{label}: unpacked it is {size / 1e9:.1f} GB, and {base.LARGEST / 1e9:.0f} GB are read at once; export "
+                    f"{label}: unpacked it is {size / 1e6:,.0f} MB, and {base.LARGEST / 1e6:,.0f} MB are read at once; export "
                     "it as CSV or Parquet, or a shorter period."
                 )
             with calamine.CalamineWorkbook.from_path(path) as book:
