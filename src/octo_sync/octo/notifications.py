@@ -124,7 +124,9 @@ def _notification(envelope: Mapping[str, object], odd: list[str]) -> Notificatio
     said = _TYPES.get(name)
     booking = _first(_bookings(envelope, data))
     product = _first(_products(envelope, data))
-    about = said if said is not None else _concluded(booking, product)
+    # An unknown type is about what it names.
+    named = About.BOOKING if booking is not None else About.PRODUCT if product is not None else About.NOTHING
+    about = named if said is None else said
     if said is None:
         odd.append("unknown type" if name else "no type")
     if about is About.BOOKING:
@@ -221,13 +223,6 @@ def _products(envelope: Mapping[str, object], data: Mapping[str, object]) -> Ite
     for table in (data, envelope, _table(envelope, "availability")):
         yield table.get("productId")
         yield _table(table, "product").get("id")
-
-
-def _concluded(booking: str | None, product: str | None) -> About:
-    """What an unknown type must be about, by what it names."""
-    if booking is not None:
-        return About.BOOKING
-    return About.NOTHING if product is None else About.PRODUCT
 
 
 def _first(values: Iterator[object] | tuple[object, ...]) -> str | None:

@@ -91,11 +91,9 @@ def shrink(window: Window) -> tuple[Window, ...]:
 
 def other_path_spelling(path: str) -> str | None:
     """The path to try after 404 or 405: the official page misspells the path that creates subscriptions (Q30)."""
-    right, wrong = SPELLINGS
-    if path.startswith(right):
-        return wrong + path.removeprefix(right)
-    if path.startswith(wrong):
-        return right + path.removeprefix(wrong)
+    for this, other in (SPELLINGS, SPELLINGS[::-1]):
+        if path.startswith(this):
+            return other + path.removeprefix(this)
     return None
 
 

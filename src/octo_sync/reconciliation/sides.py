@@ -6,7 +6,7 @@ the currency, `day` the day that the window looks at. A user's column names neve
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -251,16 +251,11 @@ def _normal(bare: str, *, strip: bool) -> str:
 
 def _words(field: FieldRule, *, is_here: bool) -> dict[str, str]:
     """What each mapped value is called in keys: one of the words there that stand, over whatever steps, for the same."""
-    leaders: dict[tuple[Literal["h", "t"], str], tuple[Literal["h", "t"], str]] = {}
-
-    def leader(node: tuple[Literal["h", "t"], str]) -> tuple[Literal["h", "t"], str]:
-        while leaders.setdefault(node, node) != node:
-            node = leaders[node]
-        return node
-
+    groups: list[set[tuple[str, str]]] = []
     for value_there, values in (field.mapping or {}).items():
-        for value_here in values:
-            low, high = sorted((leader(("t", value_there.strip().upper())), leader(("h", value_here.strip().upper()))))
-            leaders[low] = high  # "t" is the higher one: a word there leads
+        group = {("t", value_there.strip().upper()), *(("h", value.strip().upper()) for value in values)}
+        group = group.union(*(other for other in groups if other & group))
+        groups = [*(other for other in groups if not other & group), group]
     side = "h" if is_here else "t"
-    return {value: f"\x1e{leader((of, value))[1]}" for of, value in list(leaders) if of == side}
+    # The last of a group, by which it is called, is a word there: "t" is more than "h".
+    return {value: f"\x1e{max(group)[1]}" for group in groups for of, value in group if of == side}

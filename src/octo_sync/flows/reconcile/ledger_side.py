@@ -34,7 +34,7 @@ def read_there(
     """Its rows, from `given` or from where the table says; `wanted` are the columns that count.
 
     Raises:
-        ConfigError: Nothing is named, or the environment lacks what an address needs.
+        ConfigError: The environment lacks what an address needs.
         LedgerError: It cannot be read, or a file or database has no row. (Another connection, or a frame, may have none.)
     """
     from octo_sync.reconciliation import ledgers  # noqa: PLC0415 - only a comparison needs it
@@ -51,12 +51,10 @@ def read_there(
     if source.dsn:
         ledger = ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)
         return _with_rows(ledger, f"the query found no row for {rules.window}", "Look at sql, or ask for other days")
-    if source.file:
-        by_ending = {".csv": ledgers.read_csv, ".xlsx": ledgers.read_xlsx, ".parquet": ledgers.read_parquet}
-        read = by_ending[Path(source.file).suffix.lower()]
-        ledger = read(_files(pipeline.directory, source.file, rules.name), wanted, form)
-        return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
-    raise ConfigError(f"reconcile.{rules.name}.there: expected one of file, dsn, connection.")
+    by_ending = {".csv": ledgers.read_csv, ".xlsx": ledgers.read_xlsx, ".parquet": ledgers.read_parquet}
+    read = by_ending[Path(source.file).suffix.lower()]
+    ledger = read(_files(pipeline.directory, source.file, rules.name), wanted, form)
+    return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
 
 
 def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "list[Wanted]":

@@ -1,11 +1,9 @@
 """What is asked of a ledger, what the pipeline file says of it, and what was read."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -85,13 +83,12 @@ class Ledger:
 
     def place(self, row: int) -> str:
         """Where row `row` (from 0) begins, e.g. `ledger-2026-11.csv, line 17`."""
-        ends = list(accumulate(len(stretch.numbers) for stretch in self.stretches))
-        if not 0 <= row < (ends[-1] if ends else 0):
-            raise IndexError(row)
-        at = bisect_right(ends, row)
-        stretch = self.stretches[at]
-        number = stretch.numbers[row - (ends[at - 1] if at else 0)]
-        return f"{stretch.before}{number}{stretch.after}"
+        left = row
+        for stretch in self.stretches:
+            if 0 <= left < len(stretch.numbers):
+                return f"{stretch.before}{stretch.numbers[left]}{stretch.after}"
+            left -= len(stretch.numbers)
+        raise IndexError(row)
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
