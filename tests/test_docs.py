@@ -12,8 +12,8 @@ from tests.test_architecture import HOMES
 from tests.tiers import COLLECTED
 
 from octo_sync.model import Limits
-from octo_sync.pipeline import OPERATIONS, load
-from octo_sync.pipeline.connection import LimitsTable
+from octo_sync.pipeline import load
+from octo_sync.pipeline.connection import OPERATIONS, LimitsTable
 from octo_sync.pipeline.keys import KEYS, pattern
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,7 +29,8 @@ from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.sync.compaction import care, is_worth_it
 from octo_sync.journal import Journal
-from octo_sync.pipeline import CareSettings, RetentionSettings
+from octo_sync.pipeline import CareSettings
+from octo_sync.pipeline.settings import RetentionSettings
 from octo_sync.tables import all_tables, nouns
 
 DAY = dt.timedelta(days=1)

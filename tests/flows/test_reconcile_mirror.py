@@ -19,7 +19,7 @@ from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 from octo_sync.model import Window
-from octo_sync.pipeline import RetentionSettings
+from octo_sync.pipeline.settings import RetentionSettings
 from octo_sync.reconciliation.model import Bucket
 from octo_sync.tables import all_tables, by_name, nouns
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits
-from octo_sync.pipeline import STOP_WITHIN, Pipeline, SyncSettings, find, load, names, values
+from octo_sync.pipeline import STOP_WITHIN, Pipeline, find, load, names, values
 from octo_sync.pipeline.keys import KEYS
 from octo_sync.pipeline.layers import Layers, dotenv
 from octo_sync.pipeline.load import parse
+from octo_sync.pipeline.settings import SyncSettings
 from octo_sync.pipeline.shipped import local_or_shipped, shipped
 
 MINIMAL = """

@@ -11,27 +11,18 @@ Every mistake is collected and named with its key; no value that may be a secret
 finds the words · `load` puts it together.
 """
 
-from octo_sync.pipeline.connection import OPERATIONS, ProductFilter
-from octo_sync.pipeline.load import (
-    STOP_WITHIN,
-    Pipeline,
-    find,
-    load,
-    names,
-)
+from octo_sync.pipeline.connection import ProductFilter
+from octo_sync.pipeline.load import STOP_WITHIN, Pipeline, find, load, names
 from octo_sync.pipeline.reconciling import ReconcileTable, ThereTable
 from octo_sync.pipeline.settings import (
     CareSettings,
     DashboardSettings,
     Horizons,
-    RetentionSettings,
     Schedule,
-    SyncSettings,
     WebhookSettings,
 )
 
 __all__ = [
-    "OPERATIONS",
     "STOP_WITHIN",
     "CareSettings",
     "DashboardSettings",
@@ -39,9 +30,7 @@ __all__ = [
     "Pipeline",
     "ProductFilter",
     "ReconcileTable",
-    "RetentionSettings",
     "Schedule",
-    "SyncSettings",
     "ThereTable",
     "WebhookSettings",
     "find",

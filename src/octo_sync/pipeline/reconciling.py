@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, with_config
@@ -64,14 +63,13 @@ def _meanings(value: object) -> tuple[str, ...]:
 
 
 def _ending(*endings: str) -> BeforeValidator:
-    return BeforeValidator(partial(_ends, endings=endings))
+    def read(value: object) -> str:
+        text = values.plain_text(value)
+        if not text.lower().endswith(endings):
+            raise ValueError(f"expected a file whose name ends in {', '.join(endings[:-1])} or {endings[-1]}")
+        return text
 
-
-def _ends(value: object, endings: tuple[str, ...]) -> str:
-    text = values.plain_text(value)
-    if not text.lower().endswith(endings):
-        raise ValueError(f"expected a file whose name ends in {', '.join(endings[:-1])} or {endings[-1]}")
-    return text
+    return BeforeValidator(read)
 
 
 def _tolerance(value: object) -> Decimal:

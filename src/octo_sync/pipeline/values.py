@@ -62,6 +62,8 @@ def _seconds(value: object, most: float, wanted: str) -> float:
 
 def horizon(value: object) -> Horizon:
     """Days before and after today at the venue from `"-90d..+365d"`."""
+    if isinstance(value, Horizon):
+        return value
     match = _HORIZON.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError('expected days before and after today, such as "-90d..+365d"')

@@ -44,11 +44,7 @@ Age = Annotated[float, BeforeValidator(values.age), Type("duration")]
 Count = Annotated[StrictInt, Type("whole number")]
 Switch = Annotated[StrictBool, Type("true or false")]
 Number = Annotated[float, BeforeValidator(number), Type("number")]
-Days = Annotated[
-    Horizon,
-    BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value)),
-    Type("days"),
-]
+Days = Annotated[Horizon, BeforeValidator(values.horizon), Type("days")]
 Cron = Annotated[str, BeforeValidator(values.cron), Type("cron expression")]
 Zone = Annotated[str, BeforeValidator(values.time_zone), Type("time zone")]
 HeaderName = Annotated[str, BeforeValidator(values.header_name), Type("name of a header")]

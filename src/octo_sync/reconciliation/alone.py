@@ -119,12 +119,9 @@ def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str]
                 if refunded < whole:
                     return "partly_refunded", f"{count} rows share one key: the amount and a refund of a part of it."
             if all(part == whole for part in parts):
+                times = {2: "twice"}.get(count, f"{count} times")
                 return (
                     "entered_twice",
-                    f"{count} rows share one key, each with the whole amount: it was entered {_times(count)}.",
+                    f"{count} rows share one key, each with the whole amount: it was entered {times}.",
                 )
     return "same_key", f"{len(here)} rows here and {len(there)} in the ledger have the same key."
-
-
-def _times(count: int) -> str:
-    return {2: "twice"}.get(count, f"{count} times")

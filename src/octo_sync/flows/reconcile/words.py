@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -250,9 +250,5 @@ def difference_cells(outcome: Outcome, item: Item, difference: Difference) -> di
 
 def accepted_text(acceptance: Acceptance) -> str:
     """What was said when a difference was accepted, by whom and until when."""
-    end = f"until {_day(acceptance.until)}" if acceptance.until else "for good"
-    return f"{acceptance.note} (accepted by {acceptance.accepted_by} on {_day(acceptance.accepted_at)}, {end})"
-
-
-def _day(at: date) -> str:
-    return f"{at:%Y-%m-%d}"
+    end = f"until {acceptance.until:%Y-%m-%d}" if acceptance.until else "for good"
+    return f"{acceptance.note} (accepted by {acceptance.accepted_by} on {acceptance.accepted_at:%Y-%m-%d}, {end})"

@@ -30,7 +30,6 @@ _FLAGS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no":
 _NUMBERS = (int, float, Decimal)
 _NOT_WHOLE = "{} is no whole number."
 _WHOLE = re.compile(r"([-+]?\d{1,18})(?:[.,]00?)?", re.ASCII)
-_LARGEST = 2**63
 
 Readers = Mapping[type, Callable[[Any], Any]]
 
@@ -109,7 +108,7 @@ def _whole_text(text: str) -> int:
 
 
 def _whole(number: Any) -> int:  # noqa: ANN401 - of any of `_NUMBERS`
-    if not abs(number) < _LARGEST or number % 1:
+    if not abs(number) < 2**63 or number % 1:
         raise ValueError(_NOT_WHOLE)
     return int(number)
 
