@@ -121,7 +121,7 @@ NEEDED = (
 """Every kind of fault and every way back; a run in which one never happened proves nothing about it."""
 
 
-FEW = 20
+FEW = 40
 """Days after which everything in `OF_WORKERS` must have happened to several workers: it is what their days are for."""
 OF_WORKERS = (
     "connection taken over from one killed",
