@@ -12,8 +12,9 @@ from octo_sync.app.reading import Copy
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document
-from octo_sync.flows.status.report import ConnectionStatus, Status, status
+from octo_sync.flows.status.report import ConnectionStatus, Running, Status, status
 from octo_sync.flows.wording import age
+from octo_sync.journal import Run
 from octo_sync.pipeline.schedule import next_time
 from octo_sync.pipeline.values import duration
 
@@ -81,15 +82,22 @@ def _published(project: options.Places, copy: Copy | None) -> dict[str, Any] | N
 
 def _report(found: Status, project: options.Places, published: dict[str, Any] | None) -> None:
     now = SystemClock().now()
-    filters = {
-        "name": lambda path: Path(path).name,
-        "instant": console.instant_text,
-        "ago": lambda at: age(now - at),
-        "until": lambda at: age(at - now),
-        "lasting": console.age_text,
-    }
-    template = Path(__file__).with_name("status.txt.j2")
-    console.summary(template, filters, found=found, project=project, published=published, fresh=_fresh)
+    console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
+    _running(found)
+    _last_run(found, now)
+    _readers(published, now)
+    _next_runs(found, now)
+    for connection in found.connections:
+        colour = "green" if connection.complete else "yellow"
+        more = f" · {connection.backlog} pending" if connection.backlog else ""
+        if booked := next((k.booked for k in connection.kinds.values() if k.booked), None):
+            more += f" · bookings only as made since {booked.start}: the service lists by day of booking"
+        more += f" · the service permits {connection.permits}" if connection.permits else ""
+        console.label("Connection", f"{connection.name}  {console.styled(_fresh(connection), fg=colour)}{more}")
+    if found.pii:
+        console.label("Personal", console.styled(found.pii.text, fg="green" if found.pii.is_settled else "yellow"))
+    for connection in found.connections:
+        _webhooks(connection, now)
     for said in _differences(found, now):
         console.label("Differences", said)
     _kinds(found, now)
@@ -101,6 +109,67 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")
 
 
+def _running(found: Status) -> None:
+    if found.running:
+        now_running = found.running
+        since = console.instant_text(now_running.since)
+        console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
+    for worker in found.workers:
+        console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
+
+
+def _last_run(found: Status, now: datetime) -> None:
+    run = found.last_run
+    if run is None:
+        console.label("Last run", "none yet: octo-sync sync")
+        return
+    ago = age(now - (run.ended_at or run.started_at))
+    if run.status == "running":
+        _unended(run, found.running, ago)
+        return
+    colour = {"ok": "green", "partial": "yellow"}.get(run.status, "red")
+    word = console.styled(run.status, fg=colour, bold=True)
+    console.label("Last run", f"{run.command} {word} {ago} ago  (run {run.run_id})")
+    if "subjects" in run.counts:
+        console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
+    if run.error:
+        console.label("", console.clean(run.error))
+
+
+def _unended(run: Run, running: Running | None, ago: str) -> None:
+    """A run without an end: the line above may say it already, or its process may be gone."""
+    if running is None:
+        word = console.styled("cut off", fg="red", bold=True)
+        console.label("Last run", f"{run.command} {word}, begun {ago} ago  (run {run.run_id})")
+    elif running.owner.partition(",")[0] != run.command:
+        word = console.styled("running", fg="cyan", bold=True)
+        console.label("Last run", f"{run.command}, {word} since {ago}  (run {run.run_id})")
+
+
+def _readers(published: dict[str, Any] | None, now: datetime) -> None:
+    if published is None:
+        console.label("Read copy", "none yet: octo-sync sync")
+    else:
+        at = published["published_at"]
+        when = f"published {age(now - at)} ago" if at else "published by an older octo-sync"
+        name, size = published["path"], published["bytes"]
+        what = f"marts, core and ops of {name}" if size is None else f"{Path(name).name}, {console.bytes_text(size)}"
+        console.label("Read copy", f"{what}, {when}")
+
+
+def _next_runs(found: Status, now: datetime) -> None:
+    if not found.next_runs:
+        return
+    coming = sorted((n for n in found.next_runs if n.at is not None), key=lambda n: (n.at, n.name))
+    text = " · ".join(f"{n.name} in {age(n.at - now)}" for n in coming if n.at)
+    serves = found.running is not None and found.running.owner.partition(",")[0] == "serve"
+    if not serves:
+        late = [n.name for n in found.next_runs if n.late]
+        missed = f"; missed: {', '.join(late)}" if late else ""
+        text += console.styled(f" · only while octo-sync serve runs{missed}", fg="yellow")
+    console.label("Next runs", text)
+
+
 def _fresh(connection: ConnectionStatus) -> str:
     within = console.age_text(connection.age)
     if connection.age is None:
@@ -110,6 +179,26 @@ def _fresh(connection: ConnectionStatus) -> str:
     if connection.verified:
         return f"verified within {within}, but {connection.open:,} open: octo-sync ask 14"
     return "not everything was verified yet"
+
+
+def _webhooks(connection: ConnectionStatus, now: datetime) -> None:
+    hooks, name = connection.webhooks, connection.name
+    if hooks is None:
+        if connection.webhooks_removed_at:
+            console.label("Webhooks", f"{name}  off, removed on request (octo-sync subscriptions ensure)")
+        return
+    last = f"last {age(now - hooks.last_delivery_at)} ago" if hooks.last_delivery_at else "none yet"
+    text = f"{name}  {hooks.last_day:,} deliveries in 24 h, {last}"
+    if hooks.odd:
+        text += f" · {hooks.odd:,} odd"
+    if hooks.silent is not None:
+        silent = f" · silent for {console.age_text(hooks.silent)}, longer than usual: octo-sync subscriptions list"
+        text += console.styled(silent, fg="yellow")
+    if hooks.canary:
+        text += f" · canary {age(now - hooks.canary.at)} ago: {hooks.canary.text}"
+    if hooks.thinned_at:
+        text += f" · call budget too short for every confirming look ({age(now - hooks.thinned_at)} ago)"
+    console.label("Webhooks", text)
 
 
 def _differences(found: Status, now: datetime) -> Iterator[str]:
