@@ -91,9 +91,9 @@ def _look(former: Path | str, former_journal: Path | str | None) -> None:
     if isinstance(former_journal, str) and not Journal.exists(former_journal):
         raise ConfigError("In the database that --journal names there is no journal of octo-sync.")
     if isinstance(former, str):
-        from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
+        from octo_sync.destinations.postgres.schema import schema_of_server  # noqa: PLC0415 - its driver is an extra
 
-        if about_server(former)[0] is None:
+        if schema_of_server(former) is None:
             raise ConfigError("In the database that --from names there are no tables of octo-sync.")
 
 

@@ -8,7 +8,7 @@ from octo_sync.app.move import Moved, move
 from octo_sync.app.places import files
 from octo_sync.app.project import open_files, rebuild_files, restore_files
 from octo_sync.cli import console, options
-from octo_sync.destinations.duckdb.files import about_file
+from octo_sync.destinations.duckdb.files import schema_of_file
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.flows.backup.save import back_up
 from octo_sync.journal import newest_schema
@@ -50,10 +50,10 @@ def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
 def _schema(loaded: Pipeline) -> int | None:
     """The schema's version in the warehouse."""
     if isinstance(loaded.destination, Path):
-        return about_file(loaded.destination).schema
-    from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
+        return schema_of_file(loaded.destination)
+    from octo_sync.destinations.postgres.schema import schema_of_server  # noqa: PLC0415 - its driver is an extra
 
-    return about_server(loaded.destination)[0]
+    return schema_of_server(loaded.destination)
 
 
 @command.command("migrate", epilog=options.example("db migrate --check"))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from octo_sync.destinations.delta.lake import Landed
-from octo_sync.destinations.duckdb.files import about_file, rename
+from octo_sync.destinations.duckdb.files import rename, schema_of_file
 from octo_sync.disk import fsync
 from octo_sync.errors import WarehouseError, WarehouseLocked
 
@@ -48,7 +48,7 @@ class Note:
         """
         for file in self._files:
             try:
-                about_file(file)
+                schema_of_file(file)
             except WarehouseLocked:
                 raise
             except WarehouseError:

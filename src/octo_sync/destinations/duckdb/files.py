@@ -9,7 +9,6 @@ when the warehouse is opened the next time.
 import glob
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -36,31 +35,18 @@ def attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: 
     db.execute(f"attach {quoted(str(file))} as {name} (storage_version '{STORAGE}'{options})")
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Versions of a warehouse file: its schema, None when it has none; its storage; and that of DuckDB here."""
-
-    schema: int | None
-    storage: str | None
-    duckdb: str
-
-
-def about_file(path: Path) -> About:
-    """Look at a warehouse file that nobody has open.
+def schema_of_file(path: Path) -> int | None:
+    """Schema version of a warehouse file that nobody has open; None when it has no tables yet, or is not there.
 
     Raises:
         WarehouseLocked: Another process has it open.
         WarehouseError: It is no DuckDB file.
     """
     with translated(path), duckdb.connect(":memory:", config={"threads": 1}) as db:
-        program = str(duckdb.__version__)
         if not path.exists():
-            return About(None, None, program)
+            return None
         db.execute(f"attach {quoted(str(path))} as file (read_only)")
-        found = db.execute(
-            "select tags['storage_version'] from duckdb_databases() where database_name = 'file'"
-        ).fetchone()
-        return About(version_of(db, "file"), str(found[0]) if found and found[0] else None, program)
+        return version_of(db, "file")
 
 
 def bytes_of(path: Path) -> int:

@@ -46,14 +46,14 @@ def migrate(db: Session, tables: Sequence[Table], *, now: datetime, name: str) -
     return taken
 
 
-def about_server(address: str) -> tuple[int | None, str]:
-    """Schema version of the warehouse there, None when it has no tables yet, and the server's version.
+def schema_of_server(address: str) -> int | None:
+    """Schema version of the warehouse there; None when it has no tables yet.
 
     Raises:
         WarehouseError: It cannot be reached, or refuses us.
     """
     with asking(address) as session:
-        return _found(session), str(value_of(session, "select current_setting('server_version')"))
+        return _found(session)
 
 
 def _found(db: Session) -> int | None:
