@@ -157,12 +157,14 @@ def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - a coun
 
 def _by_the_end(rows: list[dict[str, Any]]) -> str:
     """What the numbers of pace mean."""
-    days = [row["as_of_date"] for row in rows]
-    unknown = (
-        ' It is unknown where not all of its bookings were fetched: horizon.bookings = "-430d..+365d" fetches them.'
-        if not all(row["is_last_year_complete"] for row in rows)
-        else ""
-    )
+    days, unknown = [row["as_of_date"] for row in rows], ""
+    if missing := [row["travel_month"] for row in rows if not row["is_last_year_complete"]]:
+        # One more: that day was yesterday.
+        back = (max(days) - year_earlier(min(missing))).days + 1
+        unknown = (
+            " It is unknown where not all of its bookings were fetched: horizon.bookings that begins "
+            f"{back} days before today fetches them."
+        )
     return (
         f"Counted at the end of {wording.day(max(days))}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
