@@ -47,7 +47,8 @@ class Program(Process):
     def __init__(self, world, number):
         super().__init__(f"program {number}")
         self.world, self.app, self.keeper, self.main = world, None, None, None
-        self.visitors, self.visits, self.journals, self.warehouses, self.leases = set(), set(), [], [], []
+        # In the order in which they came: their place in a set would follow from an address in memory.
+        self.visitors, self.visits, self.journals, self.warehouses, self.leases = {}, set(), [], [], []
         self.crash_at, self.receiving = None, False
         self.still_at, self.still_for, self.went_on_at = None, 0.0, -1.0
 

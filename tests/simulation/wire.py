@@ -107,7 +107,7 @@ class ToReceiver(httpx.AsyncBaseTransport):
         program = world.random.choice(open_for)
         loop = asyncio.get_running_loop()
         outcome = loop.create_future()
-        program.visitors.add(outcome)
+        program.visitors[outcome] = None
 
         async def visit():
             answer = await ask(program.app, request)
@@ -126,7 +126,7 @@ class ToReceiver(httpx.AsyncBaseTransport):
             world.count("delivery timed out")
             raise httpx.ReadTimeout("no answer in time") from None
         finally:
-            program.visitors.discard(outcome)
+            program.visitors.pop(outcome, None)
         if answer is None:
             raise httpx.RemoteProtocolError("closed without an answer")
         if world.chance(world.acknowledgements_lost):
