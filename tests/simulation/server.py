@@ -168,8 +168,8 @@ def _server():
 
 def install_sharing():
     """Let processes of a world with a server share it; for those of others nothing changes."""
-    opened = share.SessionLease
-    share.SessionLease = lambda _: opened(_server())
+    lock = SQLiteFile.writer_lock
+    SQLiteFile.writer_lock = lambda self, path: postgres.SessionLease(_server()) if _server() else lock(self, path)
     postgres.threading = SimpleNamespace(Event=_Event, Thread=_Thread, Lock=threading.Lock)
     app.is_shared = lambda _: bool(_server())
     SQLiteFile.lease_outlives_its_lock = property(lambda _: bool(_server()))

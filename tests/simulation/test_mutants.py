@@ -11,7 +11,7 @@ from tests.simulation import mutants
 
 import octo_sync
 
-EVERYDAY = {"fence unchecked", "two owners with one fence"}
+EVERYDAY = {"fence unchecked"}
 
 
 def marks(name):
