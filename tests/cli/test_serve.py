@@ -198,6 +198,20 @@ def test_a_canary_measures_how_soon_webhooks_tell(tmp_path, place):
     assert {one["status"] for one in holds[:-1]} <= {"CANCELLED", "EXPIRED"}, "each was released"
 
 
+def test_a_ledger_is_compared_after_a_pull_and_serving_goes_on(tmp_path, place):
+    sandbox, _, _ = place
+    copy = Copy(tmp_path / "project", sandbox)
+    file = copy.directory / "pipeline.toml"
+    ledger = '[reconcile.ledger]\nthere = { file = "ledger.csv" }\nkeys = ["booking_uuid=id"]\nfields = { status = "state" }\n'
+    file.write_text(f"{file.read_text()}\n{ledger}")
+    (copy.directory / "ledger.csv").write_text("id,state\n00000000-0000-4000-8000-000000000001,CONFIRMED\n")
+    with copy.serve() as program:
+        copy.ready(program)
+        until(lambda: re.search(r"reconcile ledger: \d+ differences, \d+ new", program.said()), 60, program.said)
+        code, _ = program.terminate()
+    assert code == 128 + signal.SIGTERM, "it served on"
+
+
 @pytest.mark.deep(4)
 def test_a_service_that_does_not_answer_is_said_once_and_nothing_is_published(tmp_path, place):
     sandbox, _, _ = place

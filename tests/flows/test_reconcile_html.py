@@ -65,7 +65,7 @@ def test_the_head_says_the_sides_the_window_and_the_verdict(tmp_path):
     assert page.texts("p", "bad") == ["Over the limits: mismatched>0 (3)"]
     here, there = page.texts("section", "panel")
     assert here == (
-        "Here Source octo.read.duckdb Rows 1,204 As of 2026-11-22 03:10 UTC Seen at its source since 2026-11-22 03:10 UTC "
+        "Here Source octo.read.duckdb Rows 1,204 As of 2026-11-22 03:10 UTC Verified at the service since 2026-11-22 03:10 UTC "
         "All of the window covered yes"
     )
     assert f"All of the window covered not known How it was read {NOTE}" in there

@@ -2,6 +2,7 @@
 
 import threading
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -50,11 +51,13 @@ def command(
     console.warn(loaded.warnings)
 
     _plan(loaded, receives="receiver" in parts, works="worker" in parts)
+    say = _sayer(click.get_current_context())
+    hooks = f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""
     events = Events(
-        say=_say,
-        listening=lambda url: _listening(url, loaded),
-        showing=lambda url: _showing(url, open_=open_),
-        keeping=lambda keeper: _say(f"worker keeps {keeper.ports.pipeline.name} (run {keeper.ports.run_id})"),
+        say=say,
+        listening=lambda url: say(f"receiver listens on {url}{hooks}"),
+        showing=lambda url: _showing(url, say, open_=open_),
+        keeping=lambda keeper: say(f"worker keeps {keeper.ports.pipeline.name} (run {keeper.ports.run_id})"),
     )
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=STOP_WITHIN)
 
@@ -68,24 +71,26 @@ def _for_the_dashboard(name: str | None, directory: Path, flags: dict[str, str |
     return loaded
 
 
-def _showing(url: str, *, open_: bool) -> None:
-    _say(f"dashboard on {url}")
+def _showing(url: str, say: Callable[[str], None], *, open_: bool) -> None:
+    say(f"dashboard on {url}")
     if open_:
         # A browser that is started may take as long as it likes.
-        threading.Thread(target=_open, args=(url,), daemon=True).start()
+        threading.Thread(target=_open, args=(url, say), daemon=True).start()
 
 
-def _open(url: str) -> None:
+def _open(url: str, say: Callable[[str], None]) -> None:
     if not webbrowser.open(url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")):
-        _say(f"no browser was found here; open {url}")
+        say(f"no browser was found here; open {url}")
 
 
-def _say(sentence: str) -> None:
-    console.note(sentence if console.logs() else f"{console.clock_time()}  {sentence}")
+def _sayer(context: click.Context) -> Callable[[str], None]:
+    """What says a sentence with the time, as the command was told to; from any thread, which knows of no command by itself."""
 
+    def say(sentence: str) -> None:
+        with context.scope(cleanup=False):
+            console.note(sentence if console.logs() else f"{console.clock_time()}  {sentence}")
 
-def _listening(url: str, loaded: Pipeline) -> None:
-    _say(f"receiver listens on {url}" + (f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""))
+    return say
 
 
 def _plan(loaded: Pipeline, *, receives: bool, works: bool) -> None:

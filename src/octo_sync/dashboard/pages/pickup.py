@@ -157,20 +157,16 @@ def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - a coun
 
 def _by_the_end(rows: list[dict[str, Any]]) -> str:
     """What the numbers of pace mean."""
-    days, unknown = [row["as_of_date"] for row in rows], ""
+    if not rows:
+        return ""
+    last, unknown = max(row["as_of_date"] for row in rows), ""
     if missing := [row["travel_month"] for row in rows if not row["is_last_year_complete"]]:
-        # One more: that day was yesterday.
-        back = (max(days) - year_earlier(min(missing))).days + 1
-        unknown = (
-            " It is unknown where not all of its bookings were fetched: horizon.bookings that begins "
-            f"{back} days before today fetches them."
-        )
+        reach = f"horizon.bookings that begins {(last - year_earlier(min(missing))).days + 1} days before today"
+        unknown = f" It is unknown where not all of its bookings were fetched: {reach} fetches them."
     return (
-        f"Counted at the end of {wording.day(max(days))}, the last whole day. New: booked less cancelled. Usual week: the "
+        f"Counted at the end of {wording.day(last)}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
         "the end; same week: the same 7 days a year earlier." + unknown
-        if days
-        else ""
     )
 
 

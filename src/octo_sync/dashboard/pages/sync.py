@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from octo_sync.dashboard.acting import acts
 from octo_sync.dashboard.coverage_map import LEGEND, CoverageMap, coverage_map
 from octo_sync.dashboard.days import month_start
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View, form, listed
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View, listed
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
-from octo_sync.flows.acts import ALLOW, HELD, RETRY, SYNC
 from octo_sync.flows.status.report import ConnectionStatus, Status
 from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.journal import Run
@@ -168,7 +168,7 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
         _backlog(found, chosen),
         _webhooks(chosen),
         *_next_runs(found),
-        *_acts(source, found),
+        *acts(source, found),
     ]
 
 
@@ -178,46 +178,6 @@ def _failed(last: Run | None) -> list[Section]:
         return []
     said = f"The last run, {last.command}, began {wording.instant(last.started_at)}: {last.status}. {last.error or ''}"
     return [Section("Last run", [Block("band.html.j2", {"text": said.rstrip()})], id="last-run")]
-
-
-def _acts(source: Source, found: Status) -> list[Section]:
-    """What a person may do, and what was done; nothing where nobody may."""
-    if source.acts is None:
-        return []
-    back, items = "sync#acts", list[Item]()
-    if found.running:
-        items.append(form(SYNC, "Sync now", back))
-    else:
-        items.append("Nothing is running that could sync: start octo-sync serve.")
-    held = [entry for entry in found.quarantine if entry.resource == HELD]
-    if len(found.quarantine) > len(held):
-        items.append(form(RETRY, "Fetch everything in quarantine again", back))
-    for entry in held:
-        items += [
-            f"{entry.connection}: {entry.reason}",
-            form(
-                ALLOW,
-                f"Mark these rows of {entry.key} deleted",
-                back,
-                about=entry.connection,
-                key=entry.key,
-                text=entry.reason,
-            ),
-        ]
-    items.append(
-        listed(
-            "What people did on pages",
-            source.acts.last(),
-            Column("When", "instant", lambda act: act.at),
-            Column("Who", "text", lambda act: act.who),
-            Column("What", "text", lambda act: act.act),
-            Column("About", "text", lambda act: " · ".join(filter(None, (act.about, act.key)))),
-            Column("Words", "text", lambda act: act.text),
-            Column("What came of it", "text", lambda act: act.outcome or "waits for the worker"),
-            empty="Nobody has done anything yet.",
-        )
-    )
-    return [Section("Actions", items, id="acts")]
 
 
 def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
