@@ -189,6 +189,7 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
         async with open_project(loaded, command="demo", progress=progress) as project:
             views = asyncio.to_thread(keep_marts, project.ports.warehouse, loaded.directory)
             await asyncio.gather(_subscribe(project.ports), views)
+            progress.total.clear()  # what subscribing has marked the pull marks again
             result = await sync(project.ports, Scope(), command="demo", publishing=False)
         told = await be_told(loaded, control)
         async with open_project(loaded, command="demo") as project:

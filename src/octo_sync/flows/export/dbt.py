@@ -47,7 +47,7 @@ def project(tables: Sequence[TableInfo], published: Path | str, shown: Iterable[
     models = [
         {
             "name": _staged(t.name),
-            "description": f"{t.description} One row: {t.grain}. Without rows that were proven gone.",
+            "description": f"{t.description} One row: {t.grain.rstrip('.')}. Without rows that were proven gone.",
             "data_tests": [{"unique_together": {"arguments": {"columns": list(t.key)}}}],
         }
         for t in staged
