@@ -71,6 +71,8 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
         "tax": "VAT",
         "since": NOON.date() - 30 * DAY,
         "by": NOON.date() - 30 * DAY,
+        "least": 1,
+        "greatest": 30,
     }
     given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))
     if name in ("bookings", "bookings_totals") and which == "one":
