@@ -1,5 +1,6 @@
 """`octo-sync db rebuild --from`: a project goes from files to PostgreSQL with all it has, and goes on there."""
 
+import resource
 import sqlite3
 
 import duckdb
@@ -209,3 +210,23 @@ def test_what_cannot_come_back_is_a_sentence(moved, destination, words, sentence
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert not (project.directory / "octo2.duckdb").exists()
+
+
+@pytest.mark.deep(8)
+def test_a_full_disk_on_the_way_back_is_one_sentence_and_the_next_try_goes_through(moved):
+    project, address = moved
+    project.ok("db", "rebuild", "--from", *FILES)
+    pipeline = project.directory / "pipelines/shop.toml"
+    _, _, rest = pipeline.read_text().split("\n", 2)
+    pipeline.write_text(f'destination = "octo2.duckdb"\njournal = "octo2.sqlite"\n{rest}')
+    words = ("db", "rebuild", "--from", address, "--journal", address)
+
+    def little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, resource.RLIM_INFINITY))
+
+    ended = project(*words, preexec_fn=little_room)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("octo-sync: error: The working storage of ")
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    assert sorted(project.directory.glob("octo-move-*")) == []
+    assert project.json(*words)["rows"] > 4_000

@@ -38,8 +38,8 @@ class Moved:
 def move(pipeline: Pipeline, former: Path | str, former_journal: Path | str | None) -> Moved:
     """Take over all of a project into the place that the pipeline file names by now. Blocking.
 
-    Where it was stays as it is. What was cut off is done again by another call: the warehouse is moved first, and the journal,
-    which says what of it is owed, after it, each in one transaction.
+    Where it was stays as it is. What was cut off is done again by another call: the warehouse is moved first, all of it or
+    none, and the journal, which says what of it is owed, after it.
 
     Args:
         pipeline: With the destination, and the journal, that it shall have.

@@ -6,6 +6,7 @@ C; a text that is empty is quoted and null is not, which both keep apart.
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -101,12 +102,17 @@ class Workbench:
     def _copied(self, session: Session, select: str, parameters: Sequence[Any]) -> Iterator[str | None]:
         """A file with the rows of a select, as long as the block runs; None when there are none."""
         copy = meant(session, f"copy ({select}) to stdout (format csv)")
-        with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as out:  # made with mode 0600
-            # COPY takes no parameters, so the driver puts them into the text; its own quoting, not ours.
-            with psycopg.ClientCursor(session) as cursor, cursor.copy(copy, parameters) as rows:
-                out.writelines(rows)
-            out.flush()
-            yield out.name if out.tell() else None
+        descriptor, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)  # of mode 0600
+        try:
+            # Not `NamedTemporaryFile`, which leaves its file behind when the disk is full.
+            with os.fdopen(descriptor, "wb") as out:
+                # COPY takes no parameters, so the driver puts them into the text; its own quoting, not ours.
+                with psycopg.ClientCursor(session) as cursor, cursor.copy(copy, parameters) as rows:
+                    out.writelines(rows)
+                size = out.tell()
+            yield name if size else None
+        finally:
+            Path(name).unlink()
 
     def _read(self, name: str, table: Table, target: str) -> None:
         columns = "{" + ", ".join(f"'{c.name}': '{c.type}'" for c in table.all_columns) + "}"
