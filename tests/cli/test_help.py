@@ -104,6 +104,10 @@ def test_help_shows_every_command_in_its_group_with_a_whole_sentence(empty):
     text = empty("--help", environment={"COLUMNS": "80"}).stdout
 
     assert "..." not in text.partition("Begin and run:")[2]
+    for name in (name for name, command in ALL.items() if isinstance(command, click.Group)):
+        assert (
+            "..." not in empty(*name.split(), "--help", environment={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
+        ), name
     assert max(map(len, text.splitlines())) <= 80
     shown = re.findall(r"^(?:([A-Z].+):|  ([a-z]+)  +[A-Z].*)$", text.partition("this message")[2], re.MULTILINE)
     assert shown == [

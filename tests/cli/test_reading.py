@@ -56,6 +56,17 @@ def test_a_pipe_gets_no_escape_bytes(looked, words):
     assert done.stdout or words == ["quarantine"]
 
 
+@pytest.mark.parametrize("words", [("verify",), ("sync", "--dry-run")])
+def test_what_calls_nobody_needs_no_token(project, words):
+    file = project.directory / "pipelines" / "shop.toml"
+    file.write_text(file.read_text().replace(', default = "sandbox-token-all"', ""))
+
+    assert project(*words).returncode == 0
+    refused = project(*({"verify": ("verify", "--live"), "sync": ("sync",)}[words[0]]))
+    assert refused.returncode == 2
+    assert "the environment variable SHOP_TOKEN is not set" in refused.stderr
+
+
 def test_status_says_how_fresh_and_complete_the_copy_is(looked):
     (shop,) = looked.json("status")["connections"]
 

@@ -196,6 +196,29 @@ def test_init_asks_nothing_of_who_says_where_the_service_and_its_token_are(empty
     assert "--yes overwrites it" in refused
 
 
+@pytest.mark.parametrize(
+    ("address", "is_told"),
+    [
+        ("http://example.com/octo/v1", True),
+        ("https://example.com/octo/v1", False),
+        ("http://127.0.0.1:9/octo/v1", False),
+    ],
+)
+def test_init_says_when_the_token_would_travel_in_the_open(empty, address, is_told):
+    done = empty("init", "--no-test", "--name", "acme", "--url", address, "--token-env", "ACME_TOKEN")
+
+    assert done.returncode in (0, 2), done.stderr
+    assert ("travels to this address unencrypted" in done.stderr) is is_told
+
+
+def test_an_error_is_folded_at_words(looked):
+    _, seen = on_a_terminal(looked, "sync", "-p", "nobody", width=60)
+
+    lines = ESCAPES.sub("", seen).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines).startswith('octo-sync: error: There is no pipeline "nobody"')
+
+
 @pytest.mark.deep(3)
 def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, service):
     typed = ["htp:/x", service.base_url, "sk-live/12345", "A_TOKEN", "postgresql", "duckdb", "25:00", "none"]

@@ -27,6 +27,7 @@ from octo_sync.errors import JournalError
 from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
 from octo_sync.flows.webhooks.canary import Canary
+from octo_sync.journal import Run
 
 
 def plain(page):
@@ -157,6 +158,20 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
     assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: its turn is now" in section(page, "next")
     idle = await shown(status=lambda: dataclasses.replace(status(), running=None)).text("/sync")
     assert "never late: it waits until octo-sync serve is started" in section(idle, "next")
+
+
+async def test_a_run_that_failed_is_said_though_the_copy_knows_nothing_of_it(shown):
+    def after(state):
+        run = Run(
+            run_id="r", command="sync", pipeline="p", fence=1, options={}, status=state, started_at=NOON, counts={},
+            error="The service refused us.",
+        )  # fmt: skip
+        return lambda: dataclasses.replace(status(), last_run=run)
+
+    page = await shown(status=after("failed")).text("/sync")
+    assert "The last run, sync, began 2026-11-20 12:00 UTC: failed. The service refused us." in plain(page)
+    for state in ("ok", "running"):
+        assert "The last run" not in plain(await shown(status=after(state)).text("/sync"))
 
 
 async def test_a_journal_that_cannot_be_read_does_not_take_the_page_away(shown):

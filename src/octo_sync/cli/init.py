@@ -103,7 +103,8 @@ def command(
     )
     missing = _write(path, directory, text)
     console.outcome("wrote", str(path))
-    if url.startswith("http://") and not _private(url.replace("http", "https", 1)):
+    # The file permits it for being http alone.
+    if _private(url) and not _private(url.replace("http:", "https:", 1)):
         console.note(
             "The token travels to this address unencrypted: write https:// into the file if the service has it."
         )
