@@ -6,7 +6,7 @@ is left out whole: half a history would contradict itself. Of a row and its hist
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -51,25 +51,21 @@ def attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
             db.execute("detach former")
 
 
+@contextlib.contextmanager
 def rows_to_move(
-    db: duckdb.DuckDBPyConnection, files: Mapping[bool, Path], tables: Sequence[Table]
-) -> Iterator[tuple[Table, str]]:
-    """Each table with a select of its rows in a project's files, of this program's schema, open while it is looked at.
+    db: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[Table]
+) -> Iterator[Sequence[tuple[Table, str]]]:
+    """Each table with a select of its rows in a project's file, of this program's schema, which is attached for the block.
 
-    Args:
-        db: Where they are attached meanwhile.
-        files: Whether it is the private one → the file.
-        tables: What both have.
+    It begins before a transaction of `db` and ends after it, for what a transaction has read cannot be detached.
 
     Raises:
-        WarehouseError: A file cannot be read.
+        WarehouseError: The file cannot be read.
     """
-    for is_private, file in files.items():
-        with attached(db, file) as is_there:
-            if not is_there:
-                raise WarehouseError(f"{file} cannot be read; nothing was moved.")
-            for table in (t for t in tables if t.private is is_private and t.full_name not in OWN):
-                yield table, f"select {table.names} from former.{table.full_name}"
+    with attached(db, file) as is_there:
+        if not is_there:
+            raise WarehouseError(f"{file} cannot be read; nothing was moved.")
+        yield [(t, f"select {t.names} from former.{t.full_name}") for t in tables if t.full_name not in OWN]
 
 
 def _take(db: duckdb.DuckDBPyConnection, table: Table) -> int | None:

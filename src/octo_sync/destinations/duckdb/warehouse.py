@@ -25,7 +25,7 @@ from octo_sync.destinations.base import (
     Rows,
 )
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
-from octo_sync.destinations.duckdb.carry_over import OWN, attached, carry_over, make_up
+from octo_sync.destinations.duckdb.carry_over import carry_over, make_up, rows_to_move
 from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
@@ -284,33 +284,23 @@ class DuckDBWarehouse(SharedWarehouse):
             fence: Of who owns this warehouse.
         """
         with self._lock, translated(self.path):
-            with self._former(files[True]), self._private_transaction(fence):
-                rows = self._moved(PRIVATE)
-            with self._former(files[False]), transaction(self._db):
+            with (
+                rows_to_move(self._db, files[True], self._tables_of(PRIVATE)) as moving,
+                self._private_transaction(fence),
+            ):
+                rows = self._moved(moving)
+            with rows_to_move(self._db, files[False], self._tables_of(MAIN)) as moving, transaction(self._db):
                 self._check_fence(fence)
-                rows += self._moved(MAIN)
+                rows += self._moved(moving)
                 note(self._db)
             self._half_landed = False
         return rows
 
-    @contextlib.contextmanager
-    def _former(self, file: Path) -> Iterator[None]:
-        with attached(self._db, file) as is_there:
-            if not is_there:
-                raise WarehouseError(f"{file} cannot be read; nothing was moved.")
-            yield
-
-    def _moved(self, name: str) -> int:
-        """Have the rows of the file `former` instead of ours."""
-        rows = 0
-        for table in self._tables_of(name):
-            if table.full_name not in OWN:
-                self._run(f"delete from {placed(table)}")
-                rows += run(
-                    self._db,
-                    f"insert into {placed(table)} ({table.names}) select {table.names} from former.{table.full_name}",
-                )
-        return rows
+    def _moved(self, moving: Sequence[tuple[Table, str]]) -> int:
+        """Have these rows instead of ours; how many."""
+        for table, _ in moving:
+            self._run(f"delete from {placed(table)}")
+        return sum(run(self._db, f"insert into {placed(table)} ({table.names}) {rows}") for table, rows in moving)
 
     # -- publishing ---------------------------------------------------------------------------------------------
 

@@ -194,8 +194,12 @@ class PostgresWarehouse(SharedWarehouse):
         """
 
         def work(session: Session) -> int:
-            moving = rows_to_move(self._bench.db, files, self._tables)
-            return sum(self._bench.copy(session, table, rows) for table, rows in moving)
+            moved = 0
+            for is_private, file in files.items():
+                tables = [t for t in self._tables if t.private is is_private]
+                with rows_to_move(self._bench.db, file, tables) as moving:
+                    moved += sum(self._bench.copy(session, table, rows) for table, rows in moving)
+            return moved
 
         return self._numbered(fence, work)
 
