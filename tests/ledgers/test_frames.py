@@ -66,7 +66,7 @@ def test_a_column_of_any_type_becomes_the_wanted_kind(kind, array, expected):
 @pytest.mark.parametrize(
     ("kind", "array", "why"),
     [
-        ("text", pa.array([None, [1]]), "of type list, which is no text"),
+        ("text", pa.array([None, [1]]), "of type list<item: int64>, which is no text"),
         ("text", pa.array([None, b"x"]), "which is no text"),
         ("amount", pa.array([1.0, float("nan")]), "not finite"),
         ("amount", pa.array([1.0, float("inf")]), "not finite"),

@@ -68,7 +68,7 @@ def test_only_rows_for_which_the_condition_is_true_are_the_ledgers(ledger):
     assert numbers(found) == ["B1", "B3"]
     assert found.rows.column("day").to_pylist() == [date(2026, 11, 20), date(2026, 11, 22)]
     assert found.rows.column_names == ["no", "gross", "day"]
-    assert any("left out because where is not true" in note for note in found.notes)
+    assert any("for which where is not true were left out" in note for note in found.notes)
     assert [found.place(n).rpartition(" ")[2] for n in range(2)] == (
         ["1", "4"] if found.origin.endswith("parquet") else ["2", "5"]
     )

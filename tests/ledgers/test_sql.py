@@ -47,6 +47,12 @@ def refused(*asked, **more):
 # ── SQLite ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_column_that_is_all_null_is_read_as_such(sqlite):
+    ledger = read(sqlite("create table b (id, gross)", "insert into b values (7, null)"), "select * from b", ID, GROSS)
+
+    assert ledger.rows.to_pydict() == {"id": ["7"], "gross": [None]}
+
+
 def test_values_of_any_type_in_one_column_are_read(sqlite, tmp_path):
     dsn = sqlite(
         "create table bookings (Id, gross, start, day)",
@@ -71,12 +77,6 @@ def test_values_of_any_type_in_one_column_are_read(sqlite, tmp_path):
     }
     assert (ledger.origin, ledger.as_of) == (f"select at sqlite:///{tmp_path}/ledger.db", None)
     assert ledger.place(2) == "row 3 of the select"
-
-
-def test_a_column_that_is_all_null_is_read_as_such(sqlite):
-    ledger = read(sqlite("create table b (id, gross)", "insert into b values (7, null)"), "select * from b", ID, GROSS)
-
-    assert ledger.rows.to_pydict() == {"id": ["7"], "gross": [None]}
 
 
 def test_parameters_are_bound_and_clocks_in_the_query_are_none(sqlite):
@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(sqlite, tmp_path):
     assert "no such column: gros" in refused(dsn, "select gros from t")
     assert 'there is no column "gross". The columns there are "id"' in refused(dsn, "select id from t", GROSS)
     assert 'column "id" is there 2 times' in refused(dsn, "select id, id from t")
-    assert 'row 1 of the select, column "id": the value is of type bytes' in refused(dsn, "select id from t")
+    assert 'row 1 of the select, column "id": the value is of type binary' in refused(dsn, "select id from t")
     assert "what a SELECT finds" in refused(dsn, "savepoint here")
     assert "unable to open database file" in refused(f"sqlite:///{tmp_path}/gone.db", "select 1")
     assert not (tmp_path / "gone.db").exists()
@@ -219,8 +219,8 @@ def test_postgres_writes_nothing_whatever_the_query_says(postgres, statement):
 
 def test_postgres_refusals_are_sentences(postgres):
     assert 'column "gros" does not exist' in refused(postgres, "select gros from bookings")
-    assert "of type dict, which is no text" in refused(postgres, "select note as id from bookings")
-    assert "the number is not finite" in refused(postgres, "select 'NaN'::numeric as gross", GROSS)
+    assert "of type binary, which is no text" in refused(postgres, "select note as id from bookings")
+    assert '"nan" is no amount' in refused(postgres, "select 'NaN'::numeric as gross", GROSS)
     assert '"0.123456789" has more than 8 decimals' in refused(postgres, "select 0.123456789 as gross", GROSS)
     assert "row 1 of the select" in refused(postgres, "select 1e40::numeric as gross", GROSS)
     assert "select at postgresql://" in refused(postgres, "select 'infinity'::date as day", DAY)

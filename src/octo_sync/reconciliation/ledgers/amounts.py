@@ -1,96 +1,104 @@
-"""Amounts as people and programs write them, to exact decimals: each as digits with a point.
+"""Amounts as people and programs write them, to exact decimals.
 
 Both ways of writing are tried on every distinct value: with a decimal point (`1,234.56`, `1 234.56`, `1'234.56`) and with a
 decimal comma (`1.234,56`, `1 234,56`). A value that only one of them can read decides for the whole column; `1,234` alone
 decides nothing, and guessing would be wrong by a factor of a thousand.
 """
 
-import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Literal
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from octo_sync.reconciliation.ledgers.unreadable import Unreadable, shown
+from octo_sync.reconciliation.ledgers.distinct import Unreadable, converted, first, refuse, shown
 
 AMOUNT = pa.decimal128(38, 8)
-_DIGITS, _DECIMALS = 30, 8
-_KIN = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " ") | {"\u2212": "-", "\u2019": "'", "\u02bc": "'"})
-"""Kin of ASCII's space, minus and apostrophe."""
-_SIGNED = re.compile(r"\(\s?(.*?)\s?\)|[-+]\s?(.*)|(.*?)\s?-")
-_ERRORS = re.compile("#(?:REF|N/A|VALUE|DIV/0|NAME|NUM|NULL|SPILL|CALC|FIELD|GETTING_DATA)", re.IGNORECASE)
-_ROUNDED = re.compile(r"[-+]?\d+(?:[.,]\d+)?[eE][-+]?\d+", re.ASCII)
+_SPACES = "[\u00a0\u2007\u2009\u202f]"
+_SIGNED = r"^(?:\(\s?(.*?)\s?\)|[-+]\s?(.*)|(.*?)\s?-)$"
+_TOO_LONG = "{} has more than 8 decimals or more than 30 digits before them; round it where it comes from."
+_ERRORS = "^#(?:REF|N/A|VALUE|DIV/0|NAME|NUM|NULL|SPILL|CALC|FIELD|GETTING_DATA)"
 
 
-def _written(point: str, comma: str) -> re.Pattern[str]:
-    """Amounts with `point` before the decimals and `comma`, a space or ' between thousands."""
+def _written(point: str, comma: str) -> str:
+    """A regular expression of amounts with `point` before the decimals and `comma`, a space or ' between thousands."""
     groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (comma, " ", "'"))
-    return re.compile(rf"(?:\d+|{groups})(?:{point}\d+)?|{point}\d+", re.ASCII)
+    return rf"^(?:(?:\d+|{groups})(?:{point}\d+)?|{point}\d+)$"
 
 
 _POINT, _COMMA = _written(r"\.", ","), _written(",", r"\.")
 
 
-def mark(texts: Sequence[str], decimal: Literal["", ".", ","]) -> str:
-    """What stands before the decimals of trimmed texts, none blank: as `decimal` says; "" finds out over all of them.
+def of_texts(texts: pa.Array, decimal: Literal["", ".", ","]) -> pa.Array:
+    """Amounts of trimmed texts, none blank. `decimal` is how they are written; "" finds out over all of them.
 
     Raises:
         Unreadable: One is no amount, two contradict each other, or nothing says what a comma or point means.
     """
-    bodies = {text: _body(text) for text in texts}
-    point = next((text for text, body in bodies.items() if not _COMMA.fullmatch(body)), None)
-    comma = next((text for text, body in bodies.items() if not _POINT.fullmatch(body)), None)
-    wrong = comma if decimal == "." else point
-    if decimal:
-        if wrong is not None:
-            raise Unreadable((wrong,), f'{shown(wrong)} is not written as decimal = "{decimal}" says.')
-        return decimal
+    plain = _plain(texts)
+    signed = pc.match_substring_regex(plain, "^[-+(]|-$")
+    body = _changed(plain, signed, lambda some: pc.replace_substring_regex(some, _SIGNED, r"\1\2\3"))
+    by_point, by_comma = pc.match_substring_regex(body, _POINT), pc.match_substring_regex(body, _COMMA)
+    bad = first(pc.invert(pc.or_(by_point, by_comma)))
+    if bad is not None:
+        raise Unreadable((bad,), _why(texts[bad].as_py()))
+    mark = decimal or _find_out(texts, body, by_point, by_comma)
+    refuse(
+        pc.invert(by_comma if mark == "," else by_point), texts, f'{{}} is not written as decimal = "{decimal}" says.'
+    )
+    grouped = pc.match_substring_regex(body, "[. ']" if mark == "," else "[, ']")
+    digits = _changed(body, grouped, lambda some: pc.replace_substring_regex(some, f"[^0-9{mark}]", ""))
+    digits = pc.replace_substring(digits, ",", ".") if mark == "," else digits
+    amounts = converted(digits, AMOUNT, _TOO_LONG, written=texts)
+    return _changed(amounts, pc.match_substring_regex(plain, "^[-(]|-$"), pc.negate)
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """With the space, the minus and the apostrophe of ASCII instead of their kin."""
+    if pc.all(pc.string_is_ascii(texts)).as_py():
+        return texts
+    texts = pc.replace_substring(pc.replace_substring_regex(texts, _SPACES, " "), "\u2212", "-")
+    return pc.replace_substring_regex(texts, "[\u2019\u02bc]", "'")
+
+
+def _changed(values: pa.Array, where: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """`change` costs a lot and concerns few."""
+    if not pc.any(where).as_py():
+        return values
+    return pc.replace_with_mask(values, where, change(values.filter(where)))
+
+
+def _find_out(texts: pa.Array, body: pa.Array, by_point: pa.Array, by_comma: pa.Array) -> str:
+    point, comma = first(pc.invert(by_comma)), first(pc.invert(by_point))
     if point is not None and comma is not None:
         raise Unreadable(
             (point, comma),
-            f"{shown(point)} has a decimal point and {shown(comma)} a decimal comma; one column is written one way. Correct it "
-            "where it comes from.",
+            f"{shown(texts[point].as_py())} has a decimal point and {shown(texts[comma].as_py())} a decimal comma; one column "
+            "is written one way. Correct it where it comes from.",
         )
-    unclear = next((text for text, body in bodies.items() if re.search("[.,]", body)), None)
-    if point is None and comma is None and unclear is not None:
-        raise Unreadable(
-            (unclear,),
-            f"{shown(unclear)} is thousands or decimals, and no other value of the column tells which; "
+    if point is None and comma is None:
+        refuse(
+            pc.match_substring_regex(body, "[.,]"),
+            texts,
+            "{} is thousands or decimals, and no other value of the column tells which; "
             'set decimal = "." or decimal = ",".',
         )
     return "," if comma is not None else "."
 
 
-def of_text(text: str, mark: str) -> str:
-    """The amount of one of the texts that `mark` was found for; `ValueError` where it has no room."""
-    plain = text.translate(_KIN)
-    digits = re.sub(f"[^0-9{mark}]", "", _body(text)).replace(",", ".")
-    return _exact(f"-{digits}" if plain[0] in "-(" or plain[-1] == "-" else digits)
-
-
-def _body(text: str) -> str:
-    """The amount without its sign."""
-    plain = text.translate(_KIN)
-    signed = _SIGNED.fullmatch(plain)
-    body = next(part for part in signed.groups() if part is not None) if signed else plain
-    if not _POINT.fullmatch(body) and not _COMMA.fullmatch(body):
-        raise Unreadable((text,), _why(text))
-    return body
-
-
 def _why(text: str) -> str:
     """What is wrong with a text that is no amount, in words."""
+    one = pa.array([text])
     if text.startswith(("=", "+=", "@")):
         return f"{shown(text)} is the text of a formula; export values instead of formulas."
-    if _ERRORS.match(text):
+    if pc.match_substring_regex(one, _ERRORS, ignore_case=True)[0].as_py():
         return f'"{text.upper()[:12]}" is an error of the spreadsheet it comes from; correct it there.'
     if text.strip("+-").casefold() in {"nan", "inf", "infinity", "null", "none", "n/a", "na"}:
         return f'"{text.casefold()}" is no amount; leave the cell empty where there is none.'
-    if _ROUNDED.fullmatch(text):
+    if pc.match_substring_regex(one, r"^[-+]?\d+(?:[.,]\d+)?[eE][-+]?\d+$")[0].as_py():
         return f"{shown(text)} is a rounded number; export all digits."
-    if any(char.isalpha() or unicodedata.category(char) == "Sc" for char in text):
+    if pc.match_substring_regex(one, r"[\p{L}\p{Sc}]")[0].as_py():
         return (
             f"{shown(text)} is more than an amount. Two currencies may hide in a column like this: put the currency into a "
             "column of its own."
@@ -98,26 +106,28 @@ def _why(text: str) -> str:
     return f"{shown(text)} is no amount, such as 1234.56, 1,234.56 or 1.234,56."
 
 
-def of_number(number: float | Decimal) -> str:
-    """The amount of a number; of a binary one the shortest decimal that is the same (12.1 is 12.1).
+def of_floats(floats: pa.Array) -> pa.Array:
+    """Amounts of binary numbers: the shortest decimal that is the same number (12.1 is 12.1).
 
     What a sheet has added up carries binary noise (1234.5600000000002); where the shortest has more than 8 decimals, the 15
-    digits that a spreadsheet shows (they are all that it keeps) are taken instead. `ValueError` for what is not finite or
-    has no room.
+    digits that a spreadsheet shows are taken instead.
+
+    Raises:
+        Unreadable: One is not finite, or has more decimals than that.
     """
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
-    if not exact.is_finite():
-        raise ValueError("the number is not finite (NaN or infinite); leave the cell empty where there is none.")
-    if isinstance(number, float) and len(f"{exact:f}".partition(".")[2]) > _DECIMALS:
-        exact = Decimal(f"{number:.15g}")
-    return _exact(f"{exact:f}")
+    refuse(
+        pc.invert(pc.is_finite(floats)),
+        floats,
+        "the number is not finite (NaN or infinite); leave the cell empty where there is none.",
+    )
+    texts = pc.cast(floats, pa.string())
+    noisy = pc.match_substring_regex(texts, r"\.\d{9}|e-")
+    if pc.any(noisy).as_py():
+        rounded = [f"{Decimal(f'{number:.15g}'):f}" for number in floats.filter(noisy).to_pylist()]
+        texts = pc.replace_with_mask(texts, noisy, pa.array(rounded, pa.string()))
+    return converted(texts, AMOUNT, _TOO_LONG)
 
 
-def _exact(number: str) -> str:
-    """An amount in digits, if there is room for it; else a `ValueError`."""
-    whole, _, decimals = number.lstrip("-").partition(".")
-    if len(whole.lstrip("0")) > _DIGITS or len(decimals.rstrip("0")) > _DECIMALS:
-        raise ValueError(
-            "{} has more than 8 decimals or more than 30 digits before them; round it where it comes from."
-        )
-    return number
+def of_decimals(numbers: pa.Array) -> pa.Array:
+    """Amounts of exact numbers, decimal or whole; `Unreadable` for one that does not fit."""
+    return converted(numbers, AMOUNT, _TOO_LONG)

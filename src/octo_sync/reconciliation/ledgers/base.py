@@ -1,9 +1,12 @@
 """What is asked of a ledger, what the pipeline file says of it, and what was read."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from itertools import accumulate
+from os.path import commonprefix
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -13,8 +16,8 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 from octo_sync.errors import LedgerError
 from octo_sync.model import ValueKind, zone_of
 
-LARGEST = 500_000_000
-"""Bytes of all files together: some millions of rows, which take fourteen times as much memory while they are read."""
+LARGEST = 2_000_000_000
+"""Bytes of all files together: what a machine for such work has room for, and what one Arrow array of texts can hold."""
 _SHOWN = 30
 
 
@@ -83,12 +86,13 @@ class Ledger:
 
     def place(self, row: int) -> str:
         """Where row `row` (from 0) begins, e.g. `ledger-2026-11.csv, line 17`."""
-        left = row
-        for stretch in self.stretches:
-            if 0 <= left < len(stretch.numbers):
-                return f"{stretch.before}{stretch.numbers[left]}{stretch.after}"
-            left -= len(stretch.numbers)
-        raise IndexError(row)
+        ends = list(accumulate(len(stretch.numbers) for stretch in self.stretches))
+        if not 0 <= row < (ends[-1] if ends else 0):
+            raise IndexError(row)
+        at = bisect_right(ends, row)
+        stretch = self.stretches[at]
+        number = stretch.numbers[row - (ends[at - 1] if at else 0)]
+        return f"{stretch.before}{number}{stretch.after}"
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
@@ -98,9 +102,15 @@ def labels(paths: Sequence[Path]) -> list[str]:
 
 
 def origin(paths: Sequence[Path]) -> str:
-    """All of them in a few words, e.g. `3 files, ledger-09.csv to ledger-11.csv`."""
-    names = labels(paths)
-    return names[0] if len(names) == 1 else f"{len(names)} files, {names[0]} to {names[-1]}"
+    """All of them in a few words, e.g. `3 files exports/ledger-*.csv`."""
+    if len(paths) == 1:
+        return paths[0].name
+    names = [path.name for path in paths]
+    start = commonprefix(names)  # noqa: RUF071 - of the characters of names, which is what is asked
+    end = commonprefix([name[len(start) :][::-1] for name in names])[::-1]  # noqa: RUF071
+    folders = {path.parent.name for path in paths}
+    folder = f"{folders.pop()}/" if len(folders) == 1 else ""
+    return f"{len(paths)} files {folder if folder != '/' else ''}{start}*{end}"
 
 
 def look(paths: Sequence[Path]) -> datetime:
@@ -109,17 +119,21 @@ def look(paths: Sequence[Path]) -> datetime:
     Raises:
         LedgerError: One cannot be read, or together they are too large.
     """
-    try:
-        found = [path.stat() for path in paths]
-    except OSError as error:
-        raise LedgerError(f"{Path(error.filename).name} cannot be read: {error.strerror or error}.") from None
-    size = sum(each.st_size for each in found)
+    newest, size = 0.0, 0
+    for path, label in zip(paths, labels(paths), strict=True):
+        try:
+            found = path.stat()
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            raise LedgerError(f"{label} cannot be read: {error.strerror or error}.") from None
+        newest, size = max(newest, found.st_mtime), size + found.st_size
     if size > LARGEST:
         raise LedgerError(
-            f"{origin(paths)}: {size / 1e6:,.0f} MB are more than the {LARGEST / 1e6:,.0f} MB that are read at once; "
+            f"{origin(paths)}: {size / 1e9:.1f} GB are more than the {LARGEST / 1e9:.0f} GB that are read at once; "
             "export a shorter period, or name a database instead."
         )
-    return datetime.fromtimestamp(max(each.st_mtime for each in found), UTC)
+    return datetime.fromtimestamp(newest, UTC)
 
 
 def same_kinds(wanted: Sequence[Wanted]) -> list[Wanted]:
@@ -148,7 +162,7 @@ def find(headers: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[i
         ]
         if len(hits) > 1:
             raise LedgerError(
-                f'{place}: column "{column.name}" is there {len(hits)} times ({", ".join(str(at + 1) for at in hits)}); '
+                f'{place}: column "{column.name}" is there {len(hits)} times ({_listed(str(at + 1) for at in hits)}); '
                 "which one is meant cannot be told. Rename or remove the others."
             )
         if not hits:
@@ -158,9 +172,13 @@ def find(headers: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[i
         positions += hits
     if missing:
         there = [f'"{header.strip()[:_SHOWN]}"' for header in headers if header.strip()]
-        shown = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
+        shown = _listed(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
         raise LedgerError(
-            f"{place}: there is no column {', '.join(missing)}. The columns there are {shown or 'none'}. "
+            f"{place}: there is no column {_listed(missing)}. The columns there are {shown or 'none'}. "
             "If the names stand further down, set header_row."
         )
     return positions
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)

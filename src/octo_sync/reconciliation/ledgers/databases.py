@@ -12,12 +12,10 @@ from sqlalchemy.pool import NullPool
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base
-from octo_sync.reconciliation.ledgers.assembling import Found, assemble, columns
+from octo_sync.reconciliation.ledgers.assembling import Found, assemble
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
-from octo_sync.reconciliation.ledgers.values import trimmed
+from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 
-ROWS = 10_000
-"""How many a server sends at a time."""
 _READ_ONLY = "-c default_transaction_read_only=on -c TimeZone=UTC"
 
 
@@ -41,15 +39,18 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
         ) from None
     place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}"
     origin = f"select at {url.get_backend_name()}://{place}"
+    cells, count = Cells(wanted), 0
     with _translated(url, origin), _engine(url).connect() as connection:
         streaming = connection.execution_options(stream_results=True, max_row_buffer=ROWS)
         with streaming.execute(text(query), parameters) as result:
             if not result.returns_rows:
                 raise LedgerError(f"{origin}: the statement has no rows; the other side is what a SELECT finds.")
             positions = base.find(list(result.keys()), wanted, origin)
-            rows = [trimmed([row[at] for at in positions]) for row in result]
-    stretch = Stretch("row ", range(1, len(rows) + 1), " of the select")
-    return assemble([Found(columns(rows, wanted), stretch)], wanted, form, origin=origin, as_of=None)
+            for batch in result.partitions(ROWS):
+                cells.add([[row[at] for at in positions] for row in batch])
+                count += len(batch)
+    stretch = Stretch("row ", range(1, count + 1), " of the select")
+    return assemble([Found(cells.columns(), stretch)], wanted, form, origin=origin, as_of=None)
 
 
 def _engine(url: URL) -> Engine:

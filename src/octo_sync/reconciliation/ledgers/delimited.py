@@ -1,21 +1,28 @@
-"""CSV and its kin: records of texts, each with the line where it begins."""
+"""CSV and its kin: parsed by Arrow as texts and read by its kernels; only what is wrong is looked for line by line."""
 
 import csv
 import re
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from io import StringIO
-from itertools import chain, islice
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from pyarrow import csv as arrow_csv
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import base, encoding, keeping
-from octo_sync.reconciliation.ledgers.assembling import Found, collected, from_files
-from octo_sync.reconciliation.ledgers.base import Format, Ledger, Wanted
+from octo_sync.reconciliation.ledgers.assembling import Found, from_files
+from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
+from octo_sync.reconciliation.ledgers.distinct import blank, first
 
 _DELIMITERS = ",;\t|"
+_BLOCK = 1 << 24
+"""A record, with all the lines of its texts, fits into two blocks of this size."""
 _END = "octo-sync: here ends the file"
-"""A record behind the last one. Where it is not read as such, a quote was never closed; no reader would say so."""
+"""A record behind the last one. Where it is not read as such, a quote was never closed; Arrow alone would not notice."""
 
 
 def read_csv(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) -> Ledger:
@@ -39,20 +46,23 @@ class _Head:
 
 def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Found:
     try:
-        raw = path.read_bytes()
-        text, note = encoding.decoded(raw, label, form.encoding)
+        code, note = encoding.settle(path, label, form.encoding)
+        try:
+            head = _head(path, label, code, wanted, form)
+            return _read(path, label, code, head, wanted, form, note)
+        except UnicodeError:
+            raise encoding.bad_bytes(path, code) from None
     except encoding.BadBytes as bad:
-        raise LedgerError(_where(bad, raw, label, wanted, form)) from None
+        raise LedgerError(_where(bad, path, label, wanted, form)) from None
     except OSError as error:
         raise LedgerError(f"{label} cannot be read: {error.strerror or error}.") from None
-    return _read(text, label, _head(text, label, wanted, form), wanted, form, note)
 
 
-def _where(bad: encoding.BadBytes, raw: bytes, label: str, wanted: Sequence[Wanted], form: Format) -> str:
+def _where(bad: encoding.BadBytes, path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> str:
     """The sentence for bytes that cannot be read, with the column's name where the header tells it."""
     column = ""
     try:
-        head = _head(raw.decode(errors="replace"), label, wanted, form)
+        head = _head(path, label, "utf-8", wanted, form, errors="replace")
         before = next(csv.reader([bad.before], delimiter=head.delimiter), [""])
         column = f', column "{head.headers[len(before) - 1].strip()}"'
     except (LedgerError, csv.Error, IndexError):
@@ -64,21 +74,16 @@ def _where(bad: encoding.BadBytes, raw: bytes, label: str, wanted: Sequence[Want
 # ── the header ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(text: str, above: int) -> Iterator[str]:
-    """With their ends, as `csv` wants them, without those `above`."""
-    return islice(StringIO(text, newline=""), above, None)
-
-
-def _head(text: str, label: str, wanted: Sequence[Wanted], form: Format) -> _Head:
+def _head(path: Path, label: str, code: str, wanted: Sequence[Wanted], form: Format, errors: str = "strict") -> _Head:
     def record(delimiter: str, above: int) -> tuple[list[str], int]:
-        reader = csv.reader(_lines(text, above), delimiter=delimiter)
+        reader = csv.reader(islice(encoding.lines(path, code, errors=errors), above, None), delimiter=delimiter)
         try:
             return next(reader, []), above + reader.line_num
         except csv.Error:
             return [], above
 
     above, candidates = form.header_row - 1, form.delimiter or _DELIMITERS
-    if above == 0 and (said := re.match(r"sep=(.)\s*$", next(_lines(text, 0), ""))):
+    if above == 0 and (said := re.match(r"sep=(.)\s*$", next(encoding.lines(path, code, errors=errors), ""))):
         above, candidates = 1, said[1]  # a line that Excel writes and understands
     heads = []
     for delimiter in candidates:
@@ -101,48 +106,122 @@ def _head(text: str, label: str, wanted: Sequence[Wanted], form: Format) -> _Hea
 # ── the records ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(text: str, label: str, head: _Head, wanted: Sequence[Wanted], form: Format, note: str) -> Found:
-    positions, footer = base.find(head.headers, wanted, head.place), list[int]()
-    rows = keeping.without_footer(_rows(text, label, head), form.skip_footer, footer)
-    found = collected(rows, positions, wanted, label, "line")
-    notes = [note] if note else []
-    return replace(found, notes=(*notes, *keeping.footer(label, footer), *found.notes))
-
-
-def _rows(text: str, label: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
-    """Each record with the line where it begins; all have as many cells as the first, and that as many as the header.
-
-    One of the two may end with a delimiter that the other does not have.
-    """
-    headers = width = len(head.headers)
-    is_first = True
-    for line, record in _records(text, label, head):
-        if is_first and (len(record) == headers + 1 or (len(record) == headers - 1 and not head.headers[-1].strip())):
-            width = len(record)
-        is_first = False
-        if len(record) != width or (width > headers and record[-1]):
-            raise LedgerError(
-                f"{label}, line {line}: the row has {len(record)} cell{'s' * (len(record) != 1)} and the header {headers}. "
-                "A delimiter or a quote inside of a text has to be quoted; if the delimiter is another one, set delimiter."
+def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wanted], form: Format, note: str) -> Found:
+    positions = base.find(head.headers, wanted, head.place)
+    width = _width(path, code, head)
+    names = [f"c{at}" for at in range(width)]
+    # The last column is looked at too: with a delimiter at the end of each row it is one more than the header has.
+    read = names if form.skip_footer else [names[at] for at in dict.fromkeys([*positions, width - 1])]
+    with path.open("rb") as file:
+        text = encoding.Text(file, code, head.delimiter.join([_END] * width))
+        try:
+            table = arrow_csv.read_csv(
+                pa.PythonFile(text, "r"),
+                arrow_csv.ReadOptions(column_names=names, skip_rows=head.skipped, block_size=_BLOCK),
+                arrow_csv.ParseOptions(delimiter=head.delimiter, newlines_in_values=True),
+                arrow_csv.ConvertOptions(
+                    include_columns=read, column_types=dict.fromkeys(read, pa.string()), strings_can_be_null=False
+                ),
             )
-        yield line, record
-
-
-def _records(text: str, label: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
-    """Each record with the line where it begins; lines without anything are none."""
-    lines = chain(_lines(text, head.skipped), [f'"{_END}"'])
-    reader = csv.reader(lines, delimiter=head.delimiter)
-    start = head.skipped + 1
-    try:
-        for record in reader:
-            if record == [_END]:
-                return
-            if record and _END in record[-1]:
-                raise LedgerError(f"{label}, line {start}: a quote that opens in this record is never closed.")
-            if record:
-                yield start, record
-            start = head.skipped + reader.line_num + 1
-    except csv.Error:
+        except pa.ArrowInvalid:
+            raise _wrong(path, label, code, head, width) from None
+    rows = table.num_rows - 1
+    if rows < 0 or any(column[rows].as_py() != _END for column in table.columns):
+        raise _wrong(path, label, code, head, width)
+    if text.zero:
         raise LedgerError(
-            f"{label}, behind line {start}: there is a text too long for a ledger; is a quote left open?"
-        ) from None
+            f"{label}: there are zero bytes in it, as in UTF-16 without a mark at its start; set encoding, for example to "
+            '"utf-16-le".'
+        )
+    numbers: Sequence[int] = range(head.skipped + 1, head.skipped + 1 + rows)
+    if rows and text.lines != head.skipped + rows:
+        numbers = _numbers(path, code, head)
+        if len(numbers) != rows:
+            raise _wrong(path, label, code, head, width)
+    table = table.slice(0, rows)
+    if width > len(head.headers):
+        full = first(pc.invert(blank(table.column(names[-1]))))
+        if full is not None:
+            raise _ragged(f"{label}, line {numbers[full]}", width, len(head.headers))
+    notes = [note] if note else []
+    if form.skip_footer:
+        there = [n for n, is_empty in enumerate(_empty(table.columns).to_pylist()) if not is_empty]
+        if left := there[-form.skip_footer :]:
+            notes.append(keeping.footer(label, [numbers[at] for at in left]))
+            numbers, table = numbers[: left[0]], table.slice(0, left[0])
+    return _without_blank([table.column(names[at]) for at in positions], numbers, label, notes)
+
+
+def _empty(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Which rows have nothing in any of the columns."""
+    empty = blank(columns[0])
+    for column in columns[1:]:
+        empty = pc.and_(empty, blank(column))
+    return empty
+
+
+def _without_blank(columns: list[pa.ChunkedArray], numbers: Sequence[int], label: str, notes: list[str]) -> Found:
+    """Rows that have nothing in any wanted column are none; a note says so where others follow."""
+    columns = [pc.utf8_trim_whitespace(column) for column in columns]
+    there = pc.invert(_empty(columns))
+    kept = array("q", pc.indices_nonzero(there).to_pylist()) if not pc.all(there).as_py() else None
+    if kept is not None:
+        holes = (kept[-1] + 1 if kept else 0) - len(kept)
+        if holes:
+            notes.append(f"{label}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out.")
+        numbers = array("q", (numbers[at] for at in kept))
+        columns = [column.filter(there) for column in columns]
+    return Found([[column] for column in columns], Stretch(f"{label}, line ", numbers), tuple(notes))
+
+
+def _records(path: Path, code: str, head: _Head) -> Iterator[tuple[int, list[str]]]:
+    """Each record with the line where it begins; lines without anything are none."""
+    reader = csv.reader(islice(encoding.lines(path, code), head.skipped, None), delimiter=head.delimiter)
+    start = head.skipped + 1
+    for record in reader:
+        if record:
+            yield start, record
+        start = head.skipped + reader.line_num + 1
+
+
+def _width(path: Path, code: str, head: _Head) -> int:
+    """How many cells records have: as many as the header, or one more or less where only one of them ends with a delimiter."""
+    width = len(head.headers)
+    try:
+        _, record = next(_records(path, code, head), (0, head.headers))
+    except csv.Error:
+        return width
+    if len(record) == width + 1 and not record[-1]:
+        return width + 1
+    return width - 1 if len(record) == width - 1 and not head.headers[-1].strip() else width
+
+
+def _numbers(path: Path, code: str, head: _Head) -> Sequence[int]:
+    try:
+        return array("q", (number for number, _ in _records(path, code, head)))
+    except csv.Error:
+        return ()
+
+
+def _wrong(path: Path, label: str, code: str, head: _Head, width: int) -> LedgerError:
+    """Why the records cannot be read, and where."""
+    number = head.skipped
+    try:
+        for number, record in _records(path, code, head):
+            if len(record) != width:
+                return _ragged(f"{label}, line {number}", len(record), len(head.headers))
+    except csv.Error:
+        return LedgerError(
+            f"{label}, behind line {number}: there is a text too long for a ledger; is a quote left open?"
+        )
+    return LedgerError(
+        f"{label}, line {number}: a quote that opens in this record is never closed, or a record is longer than "
+        f"{_BLOCK >> 20} MB; correct it where the file comes from."
+    )
+
+
+def _ragged(place: str, cells: int, headers: int) -> LedgerError:
+    return LedgerError(
+        f"{place}: the row has {cells} cell{'s' * (cells != 1)} and the header {headers}. A delimiter or a quote inside of a "
+        "text has to be quoted; if the delimiter is another one, set delimiter."
+    )

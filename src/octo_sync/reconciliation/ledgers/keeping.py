@@ -6,14 +6,14 @@ amount or a day, so that a totals row may hold whatever it likes.
 
 import json
 from array import array
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import values
@@ -46,8 +46,9 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
     if not form.where:
         return found
     ours = found.columns[: len(found.columns) - len(asked)]
-    theirs = zip(asked, found.columns[len(ours) :], strict=True)
-    texts = {each.name: values.read(column, "text", form)[0] for each, column in theirs}
+    texts = {
+        c.name: values.read(parts, "text", form)[0] for c, parts in zip(asked, found.columns[len(ours) :], strict=True)
+    }
     with closing(_database()) as db:
         db.register("ledger", pa.table(texts | {_ROW: pa.array(range(len(found.stretch.numbers)), pa.int64())}))
         try:
@@ -60,49 +61,33 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
                 f"{label}: where fails ({type(error).__name__}). Its columns are texts; try_cast gives null where a text is no "
                 "number."
             ) from None
-    left = len(found.stretch.numbers) - len(rows)
-    note = f"{label}: left out because where is not true: {_rows(left)}."
+    true = pa.array(rows, pa.int64())
+    left = len(found.stretch.numbers) - len(true)
+    note = f"{label}: {_rows(left)} for which where is not true {_were(left)} left out."
     # What has something in the columns of `where` alone is as blank as it would be without it.
-    full = [row for row in rows if any(column[row] is not None for column in ours)]
+    blank = pa.chunked_array([pa.array([True] * len(found.stretch.numbers))])
+    for part in (part for parts in ours for part in parts):
+        blank = pc.and_(blank, pc.is_null(values.plain(part)))
+    at = true.filter(pc.invert(blank.take(true)))
     return replace(
         found,
-        columns=[[column[row] for row in full] for column in ours],
-        stretch=replace(found.stretch, numbers=array("q", (found.stretch.numbers[row] for row in full))),
+        columns=[[part.take(at) for part in parts] for parts in ours],
+        stretch=replace(found.stretch, numbers=array("q", (found.stretch.numbers[n] for n in at.to_pylist()))),
         notes=(*found.notes, note) if left else found.notes,
     )
 
 
-def without_footer(
-    rows: Iterable[tuple[int, Sequence[Any]]], most: int, footer: list[int], odd: Collection[int] = ()
-) -> Iterator[tuple[int, Sequence[Any]]]:
-    """All but the last `most` of the numbered rows that have something in any column, whose numbers are put into `footer`.
-
-    `odd` are rows that have something even if no cell of them shows it.
-    """
-    if not most:
-        yield from rows
-    held = deque[tuple[int, Sequence[Any], bool]]()
-    full = 0
-    for number, cells in rows:
-        is_full = number in odd or any(cell is not None for cell in values.trimmed(cells))
-        held.append((number, cells, is_full))
-        full += is_full
-        while full > most:
-            number_before, cells_before, was_full = held.popleft()
-            full -= was_full
-            yield number_before, cells_before
-    footer += [number for number, _, is_full in held if is_full]
-
-
-def footer(label: str, left: Sequence[int]) -> list[str]:
+def footer(label: str, left: Sequence[int]) -> str:
     """What is said of the rows that `skip_footer` leaves out, by their numbers."""
-    if not left:
-        return []
-    return [f"{label}: left out by skip_footer: the last {_rows(len(left))}, from {left[0]:,} on."]
+    return f"{label}: the last {_rows(len(left))}, from {left[0]:,} on, {_were(len(left))} left out (skip_footer)."
 
 
 def _rows(count: int) -> str:
     return f"{count:,} row{'s' * (count != 1)}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _statement(form: Format) -> str:

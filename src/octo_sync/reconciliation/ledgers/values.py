@@ -1,142 +1,182 @@
-"""Cells as drivers, sheets and Arrow hand them out, to an Arrow column of one kind."""
+"""Columns as they were found, to columns of one kind.
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+A column arrives as **parts**: arrays as long as the table, each of one Arrow type, that have a value where the cell is of that
+type and null elsewhere. A column of a CSV is one part of texts; a column of a sheet may have numbers, days and texts.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import NoneType
-from typing import Any
-from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.model import ValueKind
 from octo_sync.reconciliation.ledgers import amounts, days
 from octo_sync.reconciliation.ledgers.base import Format
-from octo_sync.reconciliation.ledgers.unreadable import Unreadable, shown
+from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
-TYPES: Mapping[ValueKind, pa.DataType] = {
+INSTANT = pa.timestamp("us", "UTC")
+TYPES: dict[ValueKind, pa.DataType] = {
     "text": pa.string(),
     "amount": amounts.AMOUNT,
     "whole": pa.int64(),
-    "instant": pa.timestamp("us", "UTC"),
+    "instant": INSTANT,
     "date": pa.date32(),
     "flag": pa.bool_(),
 }
-_NAMES: Mapping[ValueKind, str] = {"whole": "whole number", "flag": "yes or no", "instant": "day", "date": "day"}
 _FLAGS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
-_NUMBERS = (int, float, Decimal)
+_NUMBERS = ("integer", "floating", "decimal")
+_FOUND = ("string", *_NUMBERS, "boolean", "date", "timestamp")
+"""What is read of Arrow's types, as `pyarrow.types` calls it."""
 _NOT_WHOLE = "{} is no whole number."
-_WHOLE = re.compile(r"([-+]?\d{1,18})(?:[.,]00?)?", re.ASCII)
-
-Readers = Mapping[type, Callable[[Any], Any]]
+_UUID_BYTES = 16
 
 
-def trimmed(cells: Iterable[Any]) -> list[Any]:
-    """With None for what is blank."""
-    return [cell.strip() or None if isinstance(cell, str) else cell for cell in cells]
-
-
-def read(cells: Sequence[Any], kind: ValueKind, form: Format) -> list[pa.Array]:
-    """Cells as a column of `kind`; for instants a second one, the clocks as written. Each distinct value is read once.
+def read(parts: Sequence[pa.ChunkedArray], kind: ValueKind, form: Format) -> list[pa.ChunkedArray]:
+    """The column as one of `kind`; for instants a second one, the clocks as written.
 
     Raises:
-        Unreadable: A value is not of that kind.
+        Unreadable: A value is not of that kind; its rows are rows of the column.
     """
-    texts = [] if kind == "text" else list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
-    readers: Readers = {**_readers(kind, cells, texts, form), NoneType: lambda _: None}
-    if strange := set(map(type, cells)) - readers.keys():
-        value = next(cell for cell in cells if type(cell) in strange)
-        raise Unreadable(
-            (value,), f"the value is of type {type(value).__name__}, which is no {_NAMES.get(kind, kind)}."
-        )
-    if kind == "text":
-        return [pa.array([cell if isinstance(cell, str) else readers[type(cell)](cell) for cell in cells], TYPES[kind])]
-    known = {text: _made(readers[str], text) for text in texts}
-    made = [known[cell] if isinstance(cell, str) else _made(readers[type(cell)], cell) for cell in cells]
-    if kind == "instant":
-        utc, walls = [both and both[0] for both in made], [both and both[1] for both in made]
-        return [pa.array(utc, TYPES[kind]), pa.array(walls, pa.timestamp("us"))]
-    return [pa.array(made, pa.string() if kind == "amount" else TYPES[kind]).cast(TYPES[kind])]
+    parts = [plain(part) for part in parts]
+    if kind in {"instant", "date"}:
+        return _moments(parts, kind, form)
+    readers, columns = _readers(form)[kind], []
+    for part in parts:
+        if part.null_count == len(part):
+            continue
+        found = _found_as(part)
+        if found not in readers:
+            raise _refused(part, {"whole": "whole number", "flag": "yes or no"}.get(kind, kind))
+        reader = readers[found]
+        columns.append(once(part, reader) if reader else part.cast(TYPES[kind]))
+    return [_together(columns, TYPES[kind], parts)]
 
 
-def _made(reader: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401 - of the kind
-    try:
-        return reader(value)
-    except ValueError as error:
-        raise Unreadable((value,), str(error).replace("{}", shown(str(value)))) from None
+def _together(
+    columns: Sequence[pa.ChunkedArray], kind: pa.DataType, parts: Sequence[pa.ChunkedArray]
+) -> pa.ChunkedArray:
+    if not columns:
+        return pa.chunked_array([pa.nulls(len(parts[0]) if parts else 0, kind)])
+    return columns[0] if len(columns) == 1 else pc.coalesce(*columns)
 
 
-def _readers(kind: ValueKind, cells: Sequence[Any], texts: Sequence[str], form: Format) -> Readers:
-    """What reads values, by their type; how texts are written is found out over all of them."""
-    if kind == "text":
-        as_they_are = dict.fromkeys((str, int, Decimal, date, datetime, time, timedelta, UUID), str)
-        return as_they_are | {bool: lambda value: str(value).lower(), float: _id}
-    match kind:
-        case "amount":
-            of_text = partial(amounts.of_text, mark=amounts.mark(texts, form.decimal))
-            return {str: of_text, **dict.fromkeys(_NUMBERS, amounts.of_number)}
-        case "whole":
-            return {str: _whole_text, **dict.fromkeys(_NUMBERS, _whole)}
-        case "flag":
-            return {bool: bool, str: _flag, **dict.fromkeys(_NUMBERS, lambda value: _flag(str(_whole(value))))}
-    if not form.dates:
-        _refuse_mixture(cells, texts)
-    order = days.order(texts, form.dates)
-    of_serial = partial(days.of_serial, order=order)
-    readers: Readers = {
-        str: partial(days.of_text, order=order),
-        **dict.fromkeys(_NUMBERS, of_serial),
-        date: lambda day: datetime.combine(day, time()),
-        datetime: lambda moment: moment,
+def plain(part: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without encodings; texts are trimmed and null where blank."""
+    kind = part.type
+    if isinstance(kind, pa.BaseExtensionType):
+        part = pa.chunked_array([chunk.storage for chunk in part.chunks], kind.storage_type)
+    elif pa.types.is_dictionary(kind):
+        part = part.cast(kind.value_type)
+    kind = part.type
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == _UUID_BYTES:  # how Parquet keeps UUIDs
+        texts = [value and str(uuid.UUID(bytes=value)) for value in part.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        part = part.cast(pa.string())
+    if pa.types.is_string(part.type):
+        trimmed = pc.utf8_trim_whitespace(part)
+        return pc.if_else(blank(trimmed), None, trimmed)
+    return part
+
+
+def _refused(part: pa.ChunkedArray, what: str) -> Unreadable:
+    row = first(pc.is_valid(part)) or 0
+    return Unreadable((row,), f"the value is of type {part.type}, which is no {what}.")
+
+
+def _float_texts(floats: pa.Array) -> pa.Array:
+    """Ids that a sheet keeps as numbers: all digits, nothing behind the point of a whole one."""
+    texts = pc.cast(floats, pa.string())
+    long = pc.match_substring(texts, "e")
+    written = [f"{number:.0f}" for number in floats.filter(long).to_pylist()]
+    return pc.replace_with_mask(texts, long, pa.array(written, pa.string()))
+
+
+def _whole_texts(texts: pa.Array) -> pa.Array:
+    refuse(pc.invert(pc.match_substring_regex(texts, r"^[-+]?\d{1,18}(?:[.,]00?)?$")), texts, _NOT_WHOLE)
+    return pc.cast(pc.replace_substring_regex(texts, r"^\+|[.,]00?$", ""), pa.int64())
+
+
+def _whole_numbers(numbers: pa.Array) -> pa.Array:
+    return converted(numbers, pa.int64(), _NOT_WHOLE)
+
+
+def _flag_words(texts: pa.Array) -> pa.Array:
+    at = pc.index_in(pc.utf8_lower(texts), pa.array(list(_FLAGS)))
+    refuse(pc.is_null(at), texts, f"{{}} is none of {', '.join(_FLAGS)}.")
+    return pc.take(pa.array(list(_FLAGS.values())), at)
+
+
+def _flag_numbers(numbers: pa.Array) -> pa.Array:
+    return _flag_words(pc.cast(_whole_numbers(numbers), pa.string()))
+
+
+def _readers(form: Format) -> Mapping[ValueKind, Mapping[str, Callable[[pa.Array], pa.Array] | None]]:
+    """What reads distinct values, by what they are to be and what they are found as; None: a cast is enough."""
+    return {
+        "text": dict.fromkeys(_FOUND) | {"floating": _float_texts},
+        "amount": {
+            "string": partial(amounts.of_texts, decimal=form.decimal),
+            "floating": amounts.of_floats,
+            "integer": amounts.of_decimals,
+            "decimal": amounts.of_decimals,
+        },
+        "whole": {"string": _whole_texts, **dict.fromkeys(_NUMBERS, _whole_numbers)},
+        "flag": {"boolean": None, "string": _flag_words, **dict.fromkeys(_NUMBERS, _flag_numbers)},
     }
-    return {of_type: partial(_placed, reader, kind=kind, zone=form.zone()) for of_type, reader in readers.items()}
 
 
-def _id(number: float) -> str:
-    """An id that a sheet keeps as a number: all digits, nothing behind the point of a whole one."""
-    return f"{number:.0f}" if number.is_integer() else repr(number)
+def _found_as(part: pa.ChunkedArray) -> str:
+    return next((name for name in _FOUND if getattr(pa.types, f"is_{name}")(part.type)), "")
 
 
-def _whole_text(text: str) -> int:
-    found = _WHOLE.fullmatch(text)
-    if found is None:
-        raise ValueError(_NOT_WHOLE)
-    return int(found[1])
+# ── days and clocks ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _whole(number: Any) -> int:  # noqa: ANN401 - of any of `_NUMBERS`
-    if not abs(number) < 2**63 or number % 1:
-        raise ValueError(_NOT_WHOLE)
-    return int(number)
+def _moments(parts: Sequence[pa.ChunkedArray], kind: ValueKind, form: Format) -> list[pa.ChunkedArray]:
+    zone = form.zone()
+    there = [part for part in parts if part.null_count < len(part)]
+    walls, moments = [], []
+    for part in there:
+        written = _written(part, form)
+        if written.national is not None and len(there) > 1 and not form.dates:
+            raise _mixture(part, written.national, there)
+        exact = pc.subtract(pc.cast(written.wall, pa.int64()), written.offset)
+        offset_free = pc.if_else(pc.is_valid(exact), None, written.wall)
+        if kind == "date":  # with an offset it is an instant, and the day is the one at the place
+            walls.append(pc.coalesce(days.to_wall(exact, zone), written.wall))
+        else:
+            walls.append(written.wall)
+            moments.append(pc.cast(pc.coalesce(exact, days.to_utc(offset_free, zone)), INSTANT))
+    wall = _together(walls, days.WALL, parts)
+    return [wall.cast(pa.date32(), safe=False)] if kind == "date" else [_together(moments, INSTANT, parts), wall]
 
 
-def _flag(word: str) -> bool:
-    if word.lower() not in _FLAGS:
-        raise ValueError(f"{{}} is none of {', '.join(_FLAGS)}.")
-    return _FLAGS[word.lower()]
+def _mixture(part: pa.ChunkedArray, national: int, parts: Sequence[pa.ChunkedArray]) -> Unreadable:
+    other = next(each for each in parts if each is not part)
+    return Unreadable(
+        (first(pc.is_valid(other)) or 0, national),
+        f"the first is a date of the spreadsheet and {shown(part[national].as_py())} a text, as when a program has turned some "
+        'into dates, perhaps into wrong ones, and left others. Correct it where it comes from, or set dates = "dmy" or "mdy".',
+    )
 
 
-def _placed(reader: Callable[[Any], datetime], value: object, *, kind: ValueKind, zone: ZoneInfo) -> object:
-    """The moment of a value in UTC and as it is written; or its day, which with an offset is the one at the place."""
-    moment = reader(value)
-    try:
-        there = moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
-        return there.date() if kind == "date" else (there.astimezone(UTC), moment.replace(tzinfo=None))
-    except OverflowError:
-        raise ValueError("the moment is outside of the years 1 to 9999.") from None
-
-
-def _refuse_mixture(cells: Sequence[Any], texts: Sequence[str]) -> None:
-    """Dates of a spreadsheet beside texts that another order may have kept from becoming some."""
-    dated = next((cell for cell in cells if isinstance(cell, date)), None)
-    national = next((text for text in texts if re.match(r"\d{1,2}[-/.]", text, re.ASCII)), None)
-    if dated is not None and national is not None:
-        raise Unreadable(
-            (dated, national),
-            f"the first is a date of the spreadsheet and {shown(national)} a text, as when a program has turned some into "
-            "dates, perhaps into wrong ones, and left others. Correct it where it comes from, or set "
-            'dates = "dmy" or "mdy".',
-        )
+def _written(part: pa.ChunkedArray, form: Format) -> days.Written:
+    """Clocks of a part of any type."""
+    kind, found = part.type, _found_as(part)
+    if found == "string":
+        return days.of_texts(part, form.dates)
+    if found in _NUMBERS:
+        return days.of_serials(part.cast(pa.float64(), safe=False), form.dates)
+    nothing = pa.chunked_array([pa.nulls(len(part), pa.int64())])
+    if found == "date":
+        return days.Written(part.cast(pa.date32()).cast(days.WALL), nothing)
+    if found == "timestamp":
+        micros = part.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+        if kind.tz is None:
+            return days.Written(micros.cast(days.WALL), nothing)
+        wall = days.to_wall(micros, Format(time_zone=kind.tz).zone())
+        return days.Written(wall, pc.subtract(wall.cast(pa.int64()), micros))
+    raise _refused(part, "day")

@@ -6,23 +6,31 @@ value. Amounts would vanish without a word, so the sheet's XML is searched for b
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base, keeping
-from octo_sync.reconciliation.ledgers.assembling import Found, collected, from_files
-from octo_sync.reconciliation.ledgers.base import Format, Ledger, Wanted
+from octo_sync.reconciliation.ledgers.assembling import Found, from_files
+from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
+from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
+_CHUNK = 1 << 22
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_CELL = re.compile(rb"<(?:\w+:)?c\s([^>]*[^/>])>(.*?)</(?:\w+:)?c>", re.DOTALL)
+_REFERENCE = re.compile(rb"\br=[\"']([A-Z]{1,3})(\d{1,7})[\"']")
+_ERROR, _TEXT = re.compile(rb"\bt=[\"']e[\"']"), re.compile(rb"\bt=[\"']str[\"']")
+_FORMULA, _VALUE = re.compile(rb"<(?:\w+:)?f[\s/>]"), re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?>([^<]+)<")
+_SUSPECT = re.compile(rb"\bt=[\"']e[\"']|<(?:\w+:)?f[\s/>]")
 
 
 def read_xlsx(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) -> Ledger:
@@ -44,7 +52,7 @@ def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Fou
         with zipfile.ZipFile(path) as archive:
             if (size := sum(item.file_size for item in archive.infolist())) > base.LARGEST:
                 raise LedgerError(
-                    f"{label}: unpacked it is {size / 1e6:,.0f} MB, and {base.LARGEST / 1e6:,.0f} MB are read at once; export "
+                    f"{label}: unpacked it is {size / 1e9:.1f} GB, and {base.LARGEST / 1e9:.0f} GB are read at once; export "
                     "it as CSV or Parquet, or a shorter period."
                 )
             with calamine.CalamineWorkbook.from_path(path) as book:
@@ -71,17 +79,55 @@ def _sheet(
             "or sheet to another one."
         )
     positions = base.find(headers, wanted, f"{place}, row {form.header_row}")
+    numbers, cells, waiting, empty, holes = array("q"), Cells(wanted), list[list[Any]](), 0, 0
     odds, footer = list(_odd_cells(archive, _part(archive, name))), list[int]()
-    numbered = enumerate(rows, form.header_row + 1)
-    kept = keeping.without_footer(numbered, form.skip_footer, footer, {odd.row for odd in odds})
-    found = collected(kept, positions, wanted, place, "row")
+    odd_rows = {odd.row for odd in odds}
+    seen = (
+        (number, row, number in odd_rows or any(_value(cell) is not None for cell in row))
+        for number, row in enumerate(rows, form.header_row + 1)
+    )
+    for number, row in _without_footer(seen, form.skip_footer, footer):
+        values = [_value(row[at]) for at in positions]
+        if values.count(None) == len(values):
+            empty += 1
+            continue
+        holes, empty = holes + empty, 0
+        numbers.append(number)
+        waiting.append(values)
+        if len(waiting) == ROWS:
+            cells.add(waiting)
+            waiting = []
+    cells.add(waiting)
     for odd in odds:
         if odd.row == 0:
             raise LedgerError(f"{place}: in a cell somewhere {odd.sentence}")
         if odd.row > form.header_row and odd.column in positions and odd.row not in footer:
             column = wanted[positions.index(odd.column)].name
             raise LedgerError(f'{place}, row {odd.row}, column "{column}": {odd.sentence}')
-    return replace(found, notes=(*keeping.footer(place, footer), *found.notes))
+    notes = [keeping.footer(place, footer)] if footer else []
+    if holes:
+        notes.append(f"{place}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out.")
+    return Found(cells.columns(), Stretch(f"{place}, row ", numbers), tuple(notes))
+
+
+def _without_footer(
+    rows: Iterable[tuple[int, list[Any], bool]], most: int, footer: list[int]
+) -> Iterator[tuple[int, list[Any]]]:
+    """All but the last `most` that have something in any column, whose numbers are put into `footer`."""
+    held = deque[tuple[int, list[Any], bool]]()
+    full = 0
+    for one in rows:
+        held.append(one)
+        full += one[2]
+        while full > most:
+            number, cells, is_full = held.popleft()
+            full -= is_full
+            yield number, cells
+    footer += [number for number, _, is_full in held if is_full]
+
+
+def _value(cell: Any) -> Any:  # noqa: ANN401 - whatever a sheet holds
+    return None if isinstance(cell, str) and not cell.strip() else cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +153,30 @@ def _part(archive: zipfile.ZipFile, sheet: str) -> str:
 
 def _odd_cells(archive: zipfile.ZipFile, part: str) -> Iterator[_Odd]:
     """Cells that show an error, and formulas without a stored value, in the order of the sheet."""
+    rest = b""
     with archive.open(part) as xml:
-        for _, element in ET.iterparse(xml):  # noqa: S314 - as above
-            kind = element.tag.rpartition("}")[2]
-            if kind == "c" and (odd := _odd(element)):
-                yield odd
-            if kind == "row":
-                element.clear()
+        while chunk := xml.read(_CHUNK):
+            text = rest + chunk
+            end = max(text.rfind(b"</row>"), text.rfind(b":row>"))
+            rows, rest = (text[:end], text[end:]) if end >= 0 else (b"", text)
+            if _SUSPECT.search(rows):
+                yield from filter(None, map(_odd, _CELL.finditer(rows)))
 
 
-def _odd(cell: ET.Element) -> _Odd | None:
-    parts = {part.tag.rpartition("}")[2]: part.text for part in cell}
-    if cell.get("t") == "e":
-        sentence = f"the cell shows {(parts.get('v') or 'an error')[:12]}; correct it in the sheet."
-    elif "f" in parts and not parts.get("v") and cell.get("t") != "str":
+def _odd(cell: re.Match[bytes]) -> _Odd | None:
+    attributes, inner = cell.groups()
+    value = _VALUE.search(inner)
+    if _ERROR.search(attributes):
+        shown = value[1].decode(errors="replace")[:12] if value else "an error"
+        sentence = f"the cell shows {shown}; correct it in the sheet."
+    elif _FORMULA.search(inner) and not value and not _TEXT.search(attributes):
         sentence = "the formula has no stored value; open the workbook in a spreadsheet program and save it."
     else:
         return None
-    reference = _REFERENCE.fullmatch(cell.get("r", ""))
+    reference = _REFERENCE.search(attributes)
     if reference is None:  # it may leave out where it is; then the whole sheet is under suspicion
         return _Odd(0, 0, sentence)
     column = 0
     for letter in reference[1]:
-        column = column * 26 + ord(letter) - ord("A") + 1
+        column = column * 26 + letter - ord("A") + 1
     return _Odd(int(reference[2]), column - 1, sentence)
