@@ -34,6 +34,18 @@ def test_a_program_that_has_read_ends_without_a_word(looked):
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
+def test_a_program_ends_though_a_result_was_left_unread_when_a_signal_came(looked):
+    program = (
+        "import os, signal, sys, octo_sync\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        f"copy = octo_sync.open({str(looked.directory / 'octo.read.duckdb')!r})\n"
+        "rest = copy.sql('select * from range(1000000)').batches(1000)\n"
+        "rest.read_next_batch()\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=30).returncode == 7
+
+
 def test_sql_takes_parameters_by_number_and_by_name(copy):
     assert copy.sql("select $1 + 1", [41]).rows() == [(42,)]
     assert copy.sql("select $n || '!'", {"n": "x'y"}).rows() == [("x'y!",)]

@@ -161,6 +161,16 @@ def test_instants_are_relative_to_the_moment(text, instant):
     assert ask.values(question, {"since": text}, now=NOW, time_zone="UTC") == {"since": instant}
 
 
+def test_a_first_instant_and_a_last_day_are_not_compared(tmp_path):
+    folder = tmp_path / "warehouse/questions"
+    folder.mkdir(parents=True)
+    asks = "-- parameter: first: instant: now: Since.\n-- parameter: last: date: today: Until.\nselect $first, $last"
+    (folder / "own.sql").write_text(asks)
+    (own,) = [q for q in ask.questions(tmp_path) if q.name == "own"]
+
+    assert ask.values(own, {}, now=NOW, time_zone="UTC") == {"first": NOW, "last": NOW.date()}
+
+
 def test_a_wrong_header_is_named_with_its_file(tmp_path):
     folder = tmp_path / "warehouse/questions"
     folder.mkdir(parents=True)

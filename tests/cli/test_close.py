@@ -157,3 +157,22 @@ def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(pr
     altered = project("close")
     assert altered.returncode == 3
     assert f"what was closed was altered: {month}" in altered.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("ask", "23"), ("close", "2026-01"), ("reconcile", "ledger"), ("report", "--to", "r.html")]
+)
+def test_a_copy_whose_months_are_texts_is_of_an_older_version(project, words):
+    with duckdb.connect(project.directory / "octo.read.duckdb") as copy:
+        copy.execute("alter table marts.dim_date alter travel_month type varchar")
+    pipeline = project.directory / "pipelines" / "shop.toml"
+    ledger = '[reconcile.ledger]\nthere = { file = "l.csv" }\nkeys = ["booking_uuid=id"]\nfields = { status = "s" }\n'
+    pipeline.write_text(f"{pipeline.read_text()}\n{ledger}")
+    (project.directory / "l.csv").write_text("id,s\nx,CONFIRMED\n")
+
+    done = project(*words)
+
+    assert done.returncode == 1
+    said = "octo.read.duckdb was published by an older octo-sync; make it anew: octo-sync publish."
+    assert one_line(done.stderr) == f"octo-sync: error: {said}"
+    assert project("sql", "select count(*) from fct_bookings").returncode == 0

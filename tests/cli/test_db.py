@@ -515,7 +515,9 @@ def test_what_killed_processes_left_is_swept_by_the_next_writer(project):
     left = [folder / f".octo.journal.sqlite.new-{dead.pid}-7", folder / f"octo-verify-{dead.pid}-abc" / "fresh.duckdb"]
     left += [folder / "..octo.duckdb.spool" / "tmp" / "x.tmp", folder / "..octo.private.duckdb.spool" / "x.ndjson"]
     left += [folder / ".octo.duckdb.anew", folder / ".octo.duckdb.staged", folder / ".octo.spool" / "x.ndjson"]
+    left += [folder / f"octo-move-{dead.pid}-abc" / "octo.duckdb"]
     kept = [folder / f".octo.journal.sqlite.new-{mine}-7", folder / f"octo-verify-{mine}-abc" / "fresh.duckdb"]
+    kept += [folder / f"octo-export-new-{dead.pid}-11.csv", folder / f"octo-old-move-{dead.pid}-b" / "mine.csv"]
     for path in (*left, *kept):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(b"left over")
@@ -523,4 +525,4 @@ def test_what_killed_processes_left_is_swept_by_the_next_writer(project):
     assert [path.name for path in left if path.exists()] == []
     assert not Path(left[1]).parent.exists()
     assert not list(folder.glob("..*"))
-    assert all(path.exists() for path in kept), "of a process that lives"
+    assert all(path.exists() for path in kept), "of a process that lives, or a user's own"

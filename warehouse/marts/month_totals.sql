@@ -1,6 +1,6 @@
 -- name: month_totals
 -- grain: One total of one month, connection and currency.
--- description: Taxes by name, refunds due and deferred revenue of each month as they are now and, of a month that octo-sync close has closed, as they were then and what lies between. Then and adjustment add up to now. Nothing is known of then where is_kept is not true.
+-- description: Taxes by name, refunds due and deferred revenue of each month as they are now and, of a month that octo-sync close has closed, as they were then and what lies between. Then and adjustment add up to now; an adjustment is null where one of both is not known. Nothing is known of then where is_kept is not true.
 -- column: period: First day of the month: of travel for taxes, of cancellation for refunds, at whose end revenue is deferred.
 -- column: kind: tax (in the prices of sold bookings), refund (prices of cancelled bookings whose refund is full) or deferred (on the books at the month's end, to travel later).
 -- column: tax_name: Name of the tax, as the service writes it; null for the other kinds.
@@ -8,7 +8,7 @@
 -- column: closed_at_utc: When the month was closed; null: it is not.
 -- column: is_kept: Whether the closing kept such totals; those of an older octo-sync did not.
 -- column: bookings: Bookings in it when the month was closed.
--- column: retail_amount: Its amount in retail prices then; null where that of one of its bookings is not known.
+-- column: retail_amount: Its amount in retail prices then; null where that of one of its bookings is not known, and of no bookings.
 -- column: net_amount: Its amount in net prices then, likewise.
 -- column: bookings_adjustment: Bookings more or fewer now.
 -- column: retail_adjustment: What changed in the retail amount since.

@@ -49,7 +49,7 @@ def move(pipeline: Pipeline, former: Path | str, former_journal: Path | str | No
     Raises:
         ConfigError: It is no move, or what is to be moved is not there.
         LeaseHeld: Another process works on the project, by its old pipeline file or the new one.
-        WarehouseError, JournalError: Another copy is there already, or it cannot be written; nothing was moved.
+        WarehouseError, JournalError: Another copy is there already, or one cannot be read or written; nothing counts as moved.
     """
     clock = SystemClock()
     os.umask(0o077)
@@ -76,17 +76,21 @@ def _refuse(pipeline: Pipeline, former: Path | str, former_journal: Path | str |
         raise ConfigError(
             "The journal is in PostgreSQL by now: say in which file it was, --journal octo.journal.sqlite."
         )
-    if former_journal is None and isinstance(pipeline.journal, Path) and not pipeline.journal.is_file():
+    if former_journal is None and isinstance(former, str) and _is_missing(pipeline.journal):
         raise ConfigError("The journal is a file by now: say where it was, --journal postgresql://…")
     if isinstance(former_journal, type(pipeline.journal)):
         raise ConfigError("The journal stays where it is, as the pipeline file says; leave out --journal.")
     _look(former, former_journal)
 
 
+def _is_missing(place: Path | str) -> bool:
+    return isinstance(place, Path) and not place.is_file()
+
+
 def _look(former: Path | str, former_journal: Path | str | None) -> None:
     private = [beside(former, "private")] if isinstance(former, Path) else []
     for place in (former, former_journal, *private):
-        if isinstance(place, Path) and not place.is_file():
+        if place is not None and _is_missing(place):
             raise ConfigError(f"{place} is not there; name the files that the project was in.")
     if isinstance(former_journal, str) and not Journal.exists(former_journal):
         raise ConfigError("In the database that --journal names there is no journal of octo-sync.")

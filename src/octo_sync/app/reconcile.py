@@ -18,6 +18,7 @@ from octo_sync.app.machine import SystemClock, environ, new_run_id
 from octo_sync.app.notify import smtp_of
 from octo_sync.app.places import published
 from octo_sync.app.project import open_journal, run_in_project
+from octo_sync.destinations.reading import refuse_older
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
 from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled
@@ -72,6 +73,7 @@ def make(
         if journal is None and (keep or Journal.exists(pipeline.journal)):
             journal = stack.enter_context(open_journal(pipeline, clock))
         reader = stack.enter_context(contextlib.closing(api.reader(where, is_whole=True)))
+        refuse_older(reader.name, lambda sql: reader.query(sql).rows)
         outcome = compare(
             pipeline,
             name,

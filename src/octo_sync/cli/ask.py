@@ -10,6 +10,7 @@ import click
 
 from octo_sync.app.reading import Copy
 from octo_sync.cli import console, options
+from octo_sync.destinations.reading import refuse_older
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import ask
 from octo_sync.flows.ask import Question, Value
@@ -106,6 +107,7 @@ def about(question: Question) -> dict[str, Any]:
 
 def answers(copy: Copy, question: Question, given: Sequence[str]) -> dict[str, Value]:
     """The question's parameters: `NAME=VALUE` as given, else its defaults at this moment."""
+    refuse_older(copy.name, lambda sql: copy.sql(sql).rows())
     now = datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
     return ask.values(question, _pairs(given), now=now, time_zone=_time_zone(copy))
 

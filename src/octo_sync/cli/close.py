@@ -10,6 +10,7 @@ from octo_sync.app.machine import SystemClock
 from octo_sync.app.reading import reader
 from octo_sync.app.reconcile import show
 from octo_sync.cli import console, options
+from octo_sync.destinations.reading import refuse_older
 from octo_sync.flows.periods import CAUSES, TOTALS, close
 from octo_sync.flows.wording import UNKNOWN, currency_name, instant, money, plural
 from octo_sync.journal import Closing
@@ -61,6 +62,7 @@ def command(period: str | None, project: options.Places, *, incomplete: bool, js
 def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
     loaded, now = options.with_pipeline(project), SystemClock().now()
     with closing(reader(project.published, is_whole=True)) as copy, options.kept_journal(project) as journal:
+        refuse_older(copy.name, lambda sql: copy.query(sql).rows)
         made = close(copy, journal, period, now, incomplete=incomplete)
     if made is None:
         console.note(f"{period} was closed before and stays as it is.")
@@ -71,6 +73,7 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
 def _told(project: options.Places) -> dict[str, list[Row]]:
     """What the marts say of closed months, as the last publish made them."""
     with options.open_copy(project) as copy:
+        refuse_older(copy.name, lambda sql: copy.sql(sql).rows())
         found = {name: copy.sql(f"select * from marts.{mart}").fetch().records() for name, mart in _MARTS.items()}  # noqa: S608 - our names
     return {name: [{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for name, rows in found.items()}
 

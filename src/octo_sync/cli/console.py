@@ -17,8 +17,7 @@ from typing import Any
 import click
 
 from octo_sync.cli.layout import fit, folded, on_stderr, span
-from octo_sync.flows.export.files import unique
-from octo_sync.flows.wording import age, instant, money
+from octo_sync.flows.wording import age, instant, money, unique
 
 log = logging.getLogger("octo_sync")
 
@@ -100,12 +99,12 @@ def label(word: str, text: str) -> None:
     say(text, head=f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}")  # noqa: PLR2004 - the same
 
 
-def summary(template: Path, filters: Mapping[str, Any], **values: object) -> None:
+def summary(template: Path, **values: object) -> None:
     """Labels as a template has them, a line each: a word, a bar, and what it is about."""
     from octo_sync.flows.templates import filled  # noqa: PLC0415 - most commands have none
 
     own = {"styled": styled, "clean": clean, "count": lambda number: f"{number:,}", "size": bytes_text}
-    for line in filled(template, {**own, **filters}, **values).rstrip("\n").split("\n"):
+    for line in filled(template, own, **values).rstrip("\n").split("\n"):
         word, _, said = line.partition(" | ")
         label(word, said)
 

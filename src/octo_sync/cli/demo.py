@@ -66,7 +66,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         for entry in result.quarantined[:5]:
             click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
         console.summary(
-            Path(__file__).with_name("demo.txt.j2"), {}, result=result, told=told, loaded=loaded, proof=proof,
+            Path(__file__).with_name("demo.txt.j2"), result=result, told=told, loaded=loaded, proof=proof,
             directory=directory, compared=compared, report=report,
         )  # fmt: skip
         size = f"--seed {seed} --bookings {bookings} --products {products} --days {days}"

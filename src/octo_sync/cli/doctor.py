@@ -203,9 +203,9 @@ def _files(loaded: Pipeline, path: Path) -> list[Finding]:
 
 
 def _server(address: str) -> Finding:
-    from octo_sync.destinations.postgres.session import examine, place  # noqa: PLC0415 - commands start fast
-
     try:
+        from octo_sync.destinations.postgres.session import examine, place  # noqa: PLC0415 - commands start fast
+
         version, may_create = examine(address)
     except OctoSyncError as error:
         return Finding("files", "warehouse", "fail", str(error), advise("server"))

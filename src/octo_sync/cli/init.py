@@ -103,8 +103,7 @@ def command(
     )
     missing = _write(path, directory, text)
     console.outcome("wrote", str(path))
-    # The file permits it for being http alone.
-    if _private(url) and not _private(url.replace("http:", "https:", 1)):
+    if urlsplit(url).scheme == "http" and _private(url):
         console.note(
             "The token travels to this address unencrypted: write https:// into the file if the service has it."
         )

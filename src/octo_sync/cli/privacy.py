@@ -138,6 +138,10 @@ def export(target: Path, project: options.Places, *, who: _Who) -> None:
     """
     if target.exists():
         raise click.UsageError(f"{target} exists; name another file, or remove it.")
+    if not target.absolute().parent.is_dir():
+        raise click.UsageError(
+            f"{target.parent} is no folder; what is stored about a person goes where you say, or nowhere."
+        )
     loaded = options.with_pipeline(project)
     with options.kept_journal(project) as journal:
         people = who.people(loaded, journal)

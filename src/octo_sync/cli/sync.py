@@ -60,13 +60,15 @@ def command(
     job: run it as often as you like.
     """
     window = options.travel_window(travel)
-    scope = Scope(only=frozenset(only), travel=window, full=full)
     if dry_run:
-        loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-        return _dry_run(loaded, scope, json_=json_)
-    loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
+        loaded, _ = options.without_tokens(find(pipeline, directory), directory, log_format=log_format_)
+    else:
+        loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
     options.begin_logging(loaded)
     console.warn(loaded.warnings)
+    scope = Scope(only=frozenset(only), travel=window, full=full)
+    if dry_run:
+        return _dry_run(loaded, scope, json_=json_)
     result = _run(loaded, scope, allow_deletions=allow_deletions, publishing=not no_publish)
     if json_:
         console.document("sync", as_document(result))

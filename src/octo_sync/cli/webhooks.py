@@ -48,8 +48,10 @@ def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, for
         (d.received_at, d.connection, d.type, about_text(d), d.marks, d.reading, d.body.decode("utf-8", "replace"))
         for d in found
     ]
-    document = {"deliveries": [as_document(d, bodies=bodies) for d in found]}
-    console.write_list(form, "deliveries", document, columns, [row[: len(columns)] for row in rows])
+    if form == "json":
+        console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
+    else:
+        console.write_rows(columns, [row[: len(columns)] for row in rows], form)
 
 
 def _table(found: Sequence[Delivery], *, several: bool) -> None:

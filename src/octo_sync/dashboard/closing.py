@@ -104,7 +104,7 @@ def _totals(rows: list[dict[str, Any]]) -> Table:
     def amounts(of: str) -> list[Column]:
         return [
             Column(f"{of.capitalize()} then", "money", f"{of}_amount", none="unknown"),
-            Column(f"{of.capitalize()} adjustment", "money", f"{of}_adjustment"),
+            Column(f"{of.capitalize()} adjustment", "money", f"{of}_adjustment", none="unknown"),
             Column(f"{of.capitalize()} now", "money", f"{of}_now", none="unknown", href=behind),
         ]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.duckdb.reader import DuckDBReader
-from octo_sync.destinations.reading import Parameters, Reader, TableInfo
+from octo_sync.destinations.reading import Parameters, Reader, TableInfo, refuse_older
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.flows import ask
 from octo_sync.flows.acts import Acts
@@ -314,6 +314,7 @@ class Source:
         try:
             for memory in (None, None, _PEOPLE_MEMORY):
                 readers.append(_reader(self.place, memory))  # noqa: PERF401 - those that were opened are closed below
+            refuse_older(self.name, lambda sql: readers[0].query(sql).rows)
         except OctoSyncError:
             for reader in readers:
                 reader.close()

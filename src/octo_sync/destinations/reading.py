@@ -4,7 +4,7 @@ A reader sees what was published (`marts`, `core`, `ops`) and nothing else, writ
 ops tables without their schema.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -141,6 +141,22 @@ class Reader(Protocol):
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""
+
+
+_MONTHS = (
+    "select data_type from information_schema.columns "
+    "where table_schema = 'marts' and table_name = 'dim_date' and column_name = 'travel_month'"
+)
+
+
+def refuse_older(name: str, ask: Callable[[str], Sequence[Sequence[Any]]]) -> None:
+    """Refuse a copy whose months are texts, as those of 0.2.0 are, to who asks selects of this program.
+
+    Raises:
+        WarehouseError: It is one.
+    """
+    if any(str(kind).lower() != "date" for (kind,) in ask(_MONTHS)):
+        raise WarehouseError(f"{name} was published by an older octo-sync; make it anew: octo-sync publish.")
 
 
 class Streaming:

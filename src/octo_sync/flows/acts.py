@@ -93,10 +93,11 @@ class Acts:
         if act == RETRY:
             again = sum(entry.subject is not None for entry in journal.quarantine.retry("all"))
             return f"{plural(again, 'record')} to fetch again."
-        shown = (HELD, about, key, text)
-        entries = journal.quarantine.entries()
-        if act == ALLOW and not any((e.resource, e.connection, e.key, e.reason) == shown for e in entries):
-            raise JournalError("What was to be allowed is no longer as this page said; look at it again.")
+        if act == ALLOW:
+            shown = (HELD, about, key, text)
+            held = [(e.resource, e.connection, e.key, e.reason) for e in journal.quarantine.entries()]
+            if shown not in held:
+                raise JournalError("What was to be allowed is no longer as this page said; look at it again.")
         return None
 
     def _accept(self, journal: Journal, name: str, key: str, text: str, who: str, until: str) -> str:

@@ -172,7 +172,7 @@ def values(question: Question, given: Mapping[str, str], *, now: datetime, time_
             )
     found = filled(question.parameters, given, now=now, time_zone=time_zone)
     first, last = found.get("first"), found.get("last")
-    if isinstance(first, date) and isinstance(last, date) and first > last:
+    if type(first) is date and type(last) is date and first > last:
         raise QueryError(f"first={first} is after last={last}; expected the first day, then the last.")
     return found
 

@@ -61,9 +61,9 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
     channels = reader.query(_KNOWN, {"period": first}).records()
     ongoing = [row["channel_name"] for row in channels if row["as_of_date"] is None or row["as_of_date"] <= last]
     unknown = [row["channel_name"] for row in channels if not row["is_complete"]]
-    if last >= now.date():
-        raise ReconcileError(f"{period} ends on {last}; close it after that day, when octo-sync sync has run.")
     if ongoing or not channels:
+        if last >= now.date():
+            raise ReconcileError(f"{period} ends on {last}; close it after that day, when octo-sync sync has run.")
         raise ReconcileError(
             f"{period} is not over in the copy{_of(ongoing)}: it was last verified before the month's end. Run octo-sync sync."
         )

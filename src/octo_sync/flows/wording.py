@@ -3,6 +3,7 @@
 Unknown is never 0. An amount is exact: it has the decimals of its currency, and more where the value has more.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -120,3 +121,15 @@ def _is_control(character: str) -> bool:
     if character.isascii():
         return not character.isprintable() and character not in "\n\t"
     return "\ud800" <= character <= "\udfff"
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """A second `a` is `a_2`."""
+    found: list[str] = []
+    for name in names:
+        unique, number = name, 1
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found

@@ -45,7 +45,7 @@ def build(source: Source, filters: Filters) -> View:
     if source.acts is not None:
         note = "The tables of the copy follow when it is next published."
         sections.append(Section("Decide", [*trouble, *_forms(name, key, rows), _log(done)], note, id="decide"))
-    title = next(filter(None, (rows[0]["supplier_reference"], rows[0]["reseller_reference"], key)))
+    title = booking_text({**rows[0], "booking_uuid": key})
     return View(title, f"A difference of the comparison {name}, found by {key}.", sections, filters)
 
 

@@ -64,7 +64,7 @@ def rows_to_move(
     """
     with attached(db, file) as is_there:
         if not is_there:
-            raise WarehouseError(f"{file} cannot be read; nothing was moved.")
+            raise WarehouseError(f"{file} cannot be read, so the move has not come to its end; mend it and move again.")
         yield [(t, f"select {t.names} from former.{t.full_name}") for t in tables if t.full_name not in OWN]
 
 

@@ -102,18 +102,20 @@ class _Signals:
             self._ends[1].settimeout(0)
             hearing = threading.Thread(target=self._hear, args=[self._ends[0]], daemon=True, name="octo-sync signals")
             hearing.start()
-            atexit.register(self._end, self._ends[1], hearing)
+            atexit.register(self._end, hearing)
         number = self._ends[1].fileno()
         before = signal.set_wakeup_fd(number, warn_on_full_buffer=False)
         if before not in (-1, number):
             with contextlib.suppress(OSError, ValueError):  # of a loop that is gone
                 signal.set_wakeup_fd(before)
 
-    @staticmethod
-    def _end(telling: socket.socket, hearing: threading.Thread) -> None:
+    def _end(self, hearing: threading.Thread) -> None:
         """A thread that outlives the interpreter holds DuckDB's types, which it would then report as leaked."""
         signal.set_wakeup_fd(-1)
-        telling.close()
+        # A stream that nobody reads to its end is one of them; it must not be waited for.
+        self.running.clear()
+        if self._ends is not None:
+            self._ends[1].close()
         hearing.join()
 
     def _hear(self, told: socket.socket) -> None:

@@ -1,7 +1,7 @@
 """Which bookings a list speaks for, in SQL: the one place that knows what the days of a list are.
 
 Some services take the days of a list for days of booking instead of travel. Their answers show it, or the pipeline says it;
-`ops.schema_drift` remembers it. `marts.booking_lists` says the same to readers. Pure: texts that both engines run.
+`ops.schema_drift` remembers it. `marts.booking_lists` says the same to readers. Texts that both engines run.
 """
 
 from octo_sync.destinations.relations import sql

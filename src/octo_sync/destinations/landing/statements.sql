@@ -90,16 +90,13 @@ update core.bookings t set payload_digest = null, row_hash = null from ({doubtfu
 where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid
 
 -- name: latest_payloads
--- The hash of the last payload of each of the keys $1.
-create or replace temp table latest_payloads as
-select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest from personal.raw.records
+-- The hash of the last payload of each of the keys $1: only hashes are compared.
+select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) from personal.raw.records
 where key in (select unnest($1::varchar[])) group by all
 
 -- name: payloads
--- Those that came and differ from the last one of their key; only their hashes are compared.
 insert into personal.raw.records
-select connection_id, resource, key, payload, payload_hash, fetched_at::timestamptz, source from came_payloads n
-left join latest_payloads o using (connection_id, resource, key) where o.latest is distinct from n.payload_hash
+select connection_id, resource, key, payload, payload_hash, fetched_at::timestamptz, source from changed_payloads
 
 -- name: digests
 -- Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone.

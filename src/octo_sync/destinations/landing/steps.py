@@ -162,16 +162,22 @@ class LandingWork:
 
     def _land_payloads(self) -> int:
         """Keep the payloads that differ from the last one of their key; how many."""
-        self.db.execute(sql("latest_payloads"), [[payload.key for _, payload in self._payloads]])
-        start = size = kept = 0
-        for end, (_, payload) in enumerate(self._payloads, start=1):
+        found = self.db.execute(sql("latest_payloads"), [[payload.key for _, payload in self._payloads]]).fetchall()
+        latest = {(connection, resource, key): digest for connection, resource, key, digest in found}
+        changed = [
+            (answered, payload)
+            for answered, payload in self._payloads
+            if latest.get((answered.subject.connection, payload.resource, payload.key)) != payload.digest
+        ]
+        start = size = 0
+        for end, (_, payload) in enumerate(changed, start=1):
             size += len(payload.body)
-            if size >= _SLICE or end == len(self._payloads):
-                kept += self._land_some(self._payloads[start:end])
+            if size >= _SLICE or end == len(changed):
+                self._insert_payloads(changed[start:end])
                 start, size = end, 0
-        return kept
+        return len(changed)
 
-    def _land_some(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
+    def _insert_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed
 
         def texts(values: Iterable[str]) -> Any:  # noqa: ANN401 - an array of texts
@@ -179,7 +185,7 @@ class LandingWork:
 
         # DuckDB reads such arrays in place, fifteen times faster than the same texts as parameters.
         self.db.register(
-            "came_payloads",
+            "changed_payloads",
             {
                 "connection_id": texts(a.subject.connection for a, _ in payloads),
                 "resource": texts(p.resource for _, p in payloads),
@@ -191,9 +197,9 @@ class LandingWork:
             },
         )
         try:
-            return run(self.db, sql("payloads"))
+            self.db.execute(sql("payloads"))
         finally:
-            self.db.unregister("came_payloads")
+            self.db.unregister("changed_payloads")
 
     def _own(self) -> list[tuple[Answered, Table]]:
         """Answers about one row's own id, with the row's table."""

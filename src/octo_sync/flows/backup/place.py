@@ -102,9 +102,10 @@ def sweep(order: Path, targets: Iterable[Path]) -> None:
 
 def sweep_killed(directory: Path, journal: Path) -> None:
     """Remove what killed processes left half made: drafts of a journal, scratch folders of a verification or a move."""
-    for pattern, folder in ((f".{glob.escape(journal.name)}.new-*", journal.parent), ("octo-*-*-*", directory)):
-        for path in folder.glob(pattern):
-            found = re.search(r"(?:new|verify|move)-(\d+)-", path.name)
+    draft = f".{journal.name}.new-"
+    for start, folder in ((draft, journal.parent), ("octo-verify-", directory), ("octo-move-", directory)):
+        for path in folder.glob(f"{glob.escape(start)}*"):
+            found = re.match(r"(\d+)-", path.name.removeprefix(start))
             if found and not is_alive(int(found[1])):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)

@@ -15,7 +15,7 @@ import csv
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ import msgspec
 
 from octo_sync.destinations.reading import as_texts
 from octo_sync.errors import ConfigError, OctoSyncError
+from octo_sync.flows.wording import unique
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -251,15 +252,3 @@ def _is_text(kind: "pa.DataType") -> bool:
     import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """A second `a` is `a_2`."""
-    found: list[str] = []
-    for name in names:
-        unique, number = name, 1
-        while unique in found:
-            number += 1
-            unique = f"{name}_{number}"
-        found.append(unique)
-    return found
