@@ -283,7 +283,7 @@ async def test_a_closed_month_has_its_totals_of_then_and_of_now_or_says_that_non
     assert [row[3:7] for row in rows] == [
         ["yes", told(retail - 5, "EUR"), told(Decimal(5), "EUR"), told(retail, "EUR")]
         if kept
-        else ["no", "unknown", "—", told(retail, "EUR")]
+        else ["no", "unknown", "unknown", told(retail, "EUR")]
         for _, _, retail, _ in found
     ]
     assert {kind for kind, *_ in found} == {"tax", "refund", "deferred"}

@@ -467,8 +467,8 @@ def test_what_the_file_leaves_out_is_told_and_a_query_may_have_several_lines(cop
     assert counted(outcome) == {"matched": 2}
     assert outcome.there.rows == 2
     assert outcome.there.notes == (
-        "ledger.csv: left out by skip_footer: the last 1 row, from 5 on.",
-        "ledger.csv: left out because where is not true: 1 row.",
+        "ledger.csv: the last 1 row, from 5 on, was left out (skip_footer).",
+        "ledger.csv: 1 row for which where is not true was left out.",
     )
     outcome = compared(copy, tmp_path, LEDGER)
     assert {item.differences[0].code for item in outcome.items} == {"unknown_here", "totals_row"}

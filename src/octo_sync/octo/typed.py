@@ -1,8 +1,9 @@
 """Answers as records: any call of `endpoints`, and subscriptions, which services answer in shapes of their own."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -19,15 +20,18 @@ PAGES = 50
 """Pages of a list that are read at most: nobody has thousands of subscriptions, and a list may have no end (R12)."""
 
 
-class Typed:
+class Typed(ABC):
     """The typed half of the client. Everything goes through `send`.
 
     Each method raises what `send` raises, and `AnswerInvalid` when a record is not what it should be, with the path of
     the first mistake and never a value.
     """
 
-    send: Callable[..., Awaitable[Answer]]
-    """Carries out one call."""
+    @abstractmethod
+    async def send(
+        self, call: Call[Any], *, on_start: Callable[[], int] | None = None, patient: bool = False
+    ) -> Answer:
+        """Carry out one call."""
 
     async def ask(self, call: Call[T]) -> Reply[T]:
         """Carry out one call and read the record that its endpoint answers with."""
