@@ -30,12 +30,12 @@ def pull(copy, workers):
     with contextlib.ExitStack() as stack:
         began = time.monotonic()
         running = [stack.enter_context(copy.worker()) for _ in range(workers)]
-        copy.until_clean(600)
+        copy.until_clean(3600)
         wall = time.monotonic() - began
         spent = sum(processor_time(each.pid) for each in running)
         ((subjects,),) = copy.ask("select count(*) from subjects where landed_seq > 0")
         landed = copy.ask("select run_id, count(distinct connection_id) from landing.coverage group by 1")
-        until(copy.published, 60, copy.said)
+        until(copy.published, 600, copy.said)
         for each in running:
             each.terminate()
     return wall, spent, subjects, sorted((count for _, count in landed), reverse=True)
@@ -58,7 +58,8 @@ def main():
         stack.callback(server.remove)
         print(f"{given.connections} connections, a service that answers in {given.latency:g} s")
         for workers in map(int, given.workers.split(",")):
-            copy = Workers(scratch / f"copy{workers}", sandbox, server.dsn(server.make()), names=names, still=25000)
+            address = server.dsn(server.make())
+            copy = Workers(scratch / f"copy{workers}", sandbox, address, names=names, still=25000, publish="60s")
             wall, spent, subjects, landed = pull(copy, workers)
             rows = copy.rows()
             first = first or (wall, rows)

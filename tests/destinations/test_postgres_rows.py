@@ -102,6 +102,20 @@ def test_every_value_of_every_type_goes_there_and_comes_back(warehouse, table):
     bench.clear()
 
 
+def test_more_rows_than_fit_into_memory_are_written(warehouse):
+    bench, session = warehouse._bench, warehouse._sessions.opened(read_only=False)
+    (drift,) = (t for t in all_tables() if t.full_name == "ops.schema_drift")
+    bench.db.execute(
+        "insert into ops.schema_drift (connection_id, resource, kind, name) "
+        "select 'c', 'r', 'k', repeat('n', 900) || n from range(130_000) t(n)"
+    )
+    bench.db.execute("set memory_limit = '150MB'")  # of the text that it makes of them, DuckDB would want 256 MB
+    session.execute("begin")
+    assert bench.copy(session, drift, "from ops.schema_drift") == 130_000
+    session.execute("rollback")
+    bench.clear()
+
+
 def test_a_landing_brings_only_what_it_can_touch(warehouse, monkeypatch):
     days = range(1, 29)
     warehouse.land(landing(december([booking(n, day=n) for n in days], 10), departures([slot(d) for d in days], 11)))

@@ -17,7 +17,7 @@ NAMES = [f"shop{number}" for number in range(6)]
 class Workers(Copy):
     """A project of several connections, journal and warehouse in one database; the workers are processes of its directory."""
 
-    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1, lake=""):
+    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1, lake="", publish="0.5s"):
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self.sandbox, self.address, self.names = directory, sandbox, address, names
         self.log = directory / "serve.log"
@@ -31,7 +31,7 @@ class Workers(Copy):
             f'name = "copy"\ndestination = "{address}"\njournal = "{address}?tcp_user_timeout={still}"\n'
             '[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
             f'{connections}[sync]\nconfirm_after = ["0.5s"]\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
-            '[publish]\nevery = "0.5s"\n' + (f'delta = "{lake}"\n' if lake else "")
+            f'[publish]\nevery = "{publish}"\n' + (f'delta = "{lake}"\n' if lake else "")
         )
         self._numbers = iter(range(100))
 

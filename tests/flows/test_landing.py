@@ -2,9 +2,10 @@
 
 import duckdb
 import pytest
-from tests.flows.harness import Wire, api_path
+from tests.flows.harness import Asked, Wire, api_path
 
 from octo_sync.errors import LeaseHeld, WarehouseError, WriterFenced
+from octo_sync.flows.sync.fetch import Fetcher
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
 
@@ -201,3 +202,30 @@ async def test_every_answer_is_asked_for_once(synced, service):
         transport=Wire.by(lambda request, _: sent.append((api_path(request), str(request.url), request.content)))
     )
     assert len(sent) == len(set(sent))
+
+
+async def test_many_connections_at_once_are_bounded_by_one_batch_and_take_turns(project, service, monkeypatch):
+    copy = project(
+        connections={name: Asked(bookings=(-3, 3), availability=(0, 3)) for name in "abcd"}, sync={"batch_bodies": 3}
+    )
+    begun, under_way, most, landed, fetch = [], 0, 0, [], Fetcher.fetch
+
+    async def counted(self, claim, known):
+        nonlocal under_way, most
+        begun.append(claim.subject.connection)
+        most = max(most, under_way := under_way + 1)
+        try:
+            return await fetch(self, claim, known)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(Fetcher, "fetch", counted)
+    async with copy.opened() as opened:
+        land = opened.warehouse.land
+        monkeypatch.setattr(
+            opened.warehouse, "land", lambda landing: landed.append(len(landing.answered)) or land(landing)
+        )
+        await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+    assert (most, max(landed)) == (3, 3)
+    assert set(begun[:4]) == set("abcd")
+    assert [copy.differences(name) for name in "abcd"] == [[]] * 4

@@ -177,10 +177,11 @@ class Workbench:
     def copy(self, session: Session, table: Table, select: str) -> int:
         """Add the rows that `select` names its source of, by the table's columns; how many."""
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as rows:
+            # To keep their order DuckDB holds the text of some hundred thousand rows in memory.
             count = run(
                 self.db,
                 f"copy ({select}) to {ddl.quoted(rows.name)} "
-                f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false)",
+                f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false, preserve_order false)",
             )
             if count:
                 into = f"copy {table.full_name} ({table.names}) from stdin (format csv)".encode()

@@ -20,7 +20,7 @@ from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings,
 from octo_sync.errors import AnswerInvalid, NotFound
 from octo_sync.flows.ports import Ports, booking_dates_mean
 from octo_sync.flows.sync.windows import Pieces, Windows, with_margins
-from octo_sync.model import Claim, Subject, SubjectKind, Window
+from octo_sync.model import Claim, Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
@@ -55,10 +55,20 @@ class Fetched:
     """`Privacy.number` before its bookings were screened: after an erasure the answer is asked for anew."""
     began: int = 0
     """The number of the last request before it was asked for; see `Order`."""
-    size: int = 0
+    unread: int = 0
     """Bytes that are still to be read."""
     read: "Callable[[], Fetched] | None" = None
     """Reads what came, where that needs what is landed: to be called by who lands it, nothing else landing meanwhile."""
+
+    @property
+    def size(self) -> int:
+        """Bytes it holds in memory until it is landed."""
+        return self.answered.size + self.unread
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether others wait for it, or somebody asked for it."""
+        return self.claim.subject.kind is SubjectKind.PRODUCTS or self.claim.source is not Source.SCHEDULE
 
 
 class Fetcher:
@@ -209,7 +219,7 @@ class Fetcher:
             return self._read_bookings(claim, pieces, days, landed)
 
         later = self._without_rows(claim, pieces.request_seq, noun="bookings", window=window)
-        return replace(later, read=read, size=sum(len(answer.body) for _, answer in pieces.calls))
+        return replace(later, read=read, unread=sum(len(answer.body) for _, answer in pieces.calls))
 
     def _read_bookings(self, claim: Claim, pieces: Pieces, window: Window | None, rows: KnownBookings) -> Fetched:
         """The checked answer; records that are in `rows` are not read again."""

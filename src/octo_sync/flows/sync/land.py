@@ -6,6 +6,7 @@ subjects are clean (R2). A kill between the two costs one repeated fetch whose a
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -54,10 +55,8 @@ class Lander:
         products: Callable[[set[str]], object] | None = None,
     ) -> None:
         self._ports, self._broke, self._products = ports, broke, products
-        self._waiting: list[Fetched] = []
-        self._size, self._since = 0, 0.0
-        self._is_urgent = False
-        """Whether something waits that others wait for, or that somebody asked for."""
+        self._waiting: deque[Fetched] = deque()
+        self._size, self._since, self._is_urgent = 0, 0.0, False
         self.landing: asyncio.Task[None] | None = None
         """The batch being landed, to wait for."""
         self.totals = Totals()
@@ -98,19 +97,24 @@ class Lander:
         return bool(self.products_changed) or (self.busy and self._lands_products)
 
     def add(self, fetched: Fetched) -> None:
-        """Put a checked answer into the batch."""
+        """Put a checked answer among those that wait."""
         if not self._waiting:
             self._since = asyncio.get_running_loop().time()
         self._waiting.append(fetched)
-        claim = fetched.claim
-        self._is_urgent |= claim.subject.kind is SubjectKind.PRODUCTS or claim.source is not Source.SCHEDULE
-        self._size += fetched.answered.size + fetched.size
+        self._size += fetched.size
+        self._is_urgent |= fetched.is_urgent
 
     def start(self) -> None:
-        """Begin to land what waits; call only when not busy."""
+        """Begin to land what waits, the first of it where it is more than one batch; call only when not busy."""
         self.check()
         if self._waiting:
-            batch, self._waiting, self._size, self._is_urgent = self._waiting, [], 0, False
+            settings, size = self._ports.pipeline.sync, 0
+            batch: list[Fetched] = []
+            while self._waiting and len(batch) < settings.batch_bodies and size < settings.batch_bytes:
+                batch.append(self._waiting.popleft())
+                size += batch[-1].size
+            self._size -= size
+            self._is_urgent = any(f.is_urgent for f in self._waiting)
             self._landed_of = frozenset(f.claim.subject.connection for f in batch)
             self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
             self.landing = asyncio.create_task(self._land_to_the_end(batch))

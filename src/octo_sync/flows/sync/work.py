@@ -7,7 +7,8 @@ Longer than most modules, because claims, fetches and landings of one loop share
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
@@ -78,6 +79,7 @@ class Worker:
         self.lander = Lander(ports, self._broke, None if ports.share is None else on_products)
         self._fetcher = Fetcher(ports)
         self._health = {name: Health() for name in ports.clients}
+        self._turns = deque(ports.clients)
         self._due: Collection[str] = ports.clients.keys()
         self._due_at = -inf
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
@@ -152,11 +154,14 @@ class Worker:
             return False
         stopped = [name for name, health in self._health.items() if health.stopped]
         taken = await asyncio.to_thread(self.sharing.renew, self._busy, stopped)
-        for name, health in self._health.items():
-            if not self.sharing.may(name):
-                self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
-                health.claimed.clear()
+        self._unclaim(name for name in self._health if not self.sharing.may(name))
         return taken
+
+    def _unclaim(self, connections: Iterable[str]) -> None:
+        """Give back what was claimed of them and not begun."""
+        for health in map(self._health.__getitem__, connections):
+            self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
+            health.claimed.clear()
 
     async def hand_back(self) -> None:
         """Leave to other workers what owes nothing now."""
@@ -179,14 +184,17 @@ class Worker:
         if self._wake.is_set():
             self._wake.clear()
             self._due_at = -inf
-            for health in self._health.values():
-                self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
-                health.claimed.clear()
+            self._unclaim(self._health)
         now, subjects = asyncio.get_running_loop().time(), self.ports.journal.subjects
         if len(self._health) > _MANY and now - self._due_at >= _ASK_EVERY:
             self._due, self._due_at = set(subjects.due(self.kinds)), now
-        for name, health in self._health.items():
-            room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
+        for name in list(self._turns):
+            # Together no more than a batch takes, for all may answer at once; whose turn it was has the next one last.
+            if (free := self.ports.pipeline.sync.batch_bodies - len(self._tasks)) <= 0:
+                return
+            self._turns.rotate(-1)
+            health = self._health[name]
+            room = min(free, self.ports.connection(name).limits.concurrency * 2 - health.in_flight)
             if health.stopped or room <= 0 or not self.sharing.may(name):
                 continue
             if name in self._due and (not health.claimed or health.waits):
