@@ -41,6 +41,27 @@ async def test_a_new_channel_changes_the_colour_of_no_other(shown, published, va
     assert new != before
 
 
+async def test_channels_stand_in_one_order_whichever_sells_most_in_a_picture(shown, variant):
+    folder = variant(
+        "orders",
+        TWO[0],
+        "update core.bookings set connection_id = 'web' where booking_uuid < case currency when 'USD' then 'c' else '4' end",
+    )
+    names = {name for (name,) in ask(folder, "select channel_name from marts.dim_channel")}
+    sums = (
+        "select currency, channel_name, sum(retail_amount) as retail from marts.fct_bookings where is_sold group by all"
+    )
+    largest = dict(ask(folder, f"select currency, arg_max(channel_name, retail) from ({sums}) group by currency"))
+    assert {largest["USD"], largest["EUR"]} == names
+    found = {}
+    for path in ("", "channels?first=2026-10-01&last=2026-12-31", "revenue", "cancellations", "pickup"):
+        for id_, chart in charts(await shown(folder).text(f"/{path}")).items():
+            order = tuple(each["name"] for each in chart["option"]["series"] if each["name"] in names)
+            found |= {id_: order} if order else {}
+    assert {"mix-usd", "mix-eur", "revenue-usd", "rate-by-month", "lead-times", "bookings-by-channel"} <= found.keys()
+    assert len({order for order in found.values() if len(order) > 1}) == 1, found
+
+
 @pytest.mark.deep(2, everyday=1)
 async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(shown, variant):
     folder = variant("mix", *TWO)

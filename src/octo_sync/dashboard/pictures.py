@@ -1,7 +1,7 @@
 """Pictures that more than one page has: the rows of one select as a chart, and the table behind it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -64,12 +64,13 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
             bookings_page(row, kind, row["booking_date"], row["booking_date"], **only) if row[number] else ""
         )
 
-    series, leads = by_channel(rows, days, "booking_date", "bookings", behind("bookings", "made"))
+    colors = channel_colors(source)
+    series, leads = by_channel(rows, days, "booking_date", "bookings", behind("bookings", "made"), colors)
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
         id="bookings-by-channel",
         title="Bookings made per day, by channel",
-        option=charts.bars([wording.short_day(day) for day in days], series, colors=channel_colors(source)),
+        option=charts.bars([wording.short_day(day) for day in days], series, colors=colors),
         table=listed(
             "Bookings made per day and channel",
             [row for row in reversed(rows) if row["made"] or not row["is_complete"]],
@@ -94,8 +95,11 @@ def by_channel(
     place: str,
     amount: str,
     behind: Callable[[Mapping[str, Any]], str],
+    colors: Mapping[str, str],
 ) -> tuple[dict[str, list[float | None]], dict[str, list[str]]]:
-    """A series for each of the largest channels, and one for the others; `place` and `amount` are columns.
+    """A series for each of the largest channels, in the order of `colors`, and one for the others.
+
+    `place` and `amount` are columns.
 
     Also the pages that are `behind` the values of a channel: '' where two connections have its name.
     """
@@ -104,10 +108,11 @@ def by_channel(
         totals[wording.plain(row["channel_name"])] += row[amount] or 0
     named = sorted((name for name in totals if totals[name]), key=lambda name: (-totals[name], name))
     others = f"{len(named) - CHANNELS} others"
-    found: dict[str, list[Any]] = {name: [0] * len(across) for name in named[:CHANNELS]}
+    drawn = in_order(named[:CHANNELS], colors)
+    found: dict[str, list[Any]] = {name: [0] * len(across) for name in drawn}
     if len(named) > CHANNELS:
         found[others] = [0] * len(across)
-    leads = {name: [""] * len(across) for name in named[:CHANNELS]}
+    leads = {name: [""] * len(across) for name in drawn}
     for row in rows:
         name = wording.plain(row["channel_name"])
         series = found.get(name, found.get(others))
@@ -127,6 +132,11 @@ def channel_colors(source: Source) -> dict[str, str]:
     rows = sorted(source.rows("channels"), key=lambda row: row["place"])
     names = dict.fromkeys(wording.plain(row["channel_name"]) for row in rows)
     return {name: charts.SERIES[number % (len(charts.SERIES) - 1)] for number, name in enumerate(names)}
+
+
+def in_order(names: Collection[str], colors: Mapping[str, str]) -> list[str]:
+    """Channels as every picture has them, whichever sells most in it: in the order of `colors`; one without comes last."""
+    return [*(name for name in colors if name in names), *(name for name in names if name not in colors)]
 
 
 def _doubt(days: Sequence[date]) -> str:
@@ -273,7 +283,7 @@ def _revenue_of(
     total = sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
-    series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind)
+    series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind, colors)
     return Chart(
         id=f"revenue-{charts.part_of_id(currency)}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",

@@ -111,7 +111,8 @@ def _by_month(rows: list[dict[str, Any]], across: list[date], colors: dict[str, 
         month = counted[name, row["booking_month"]]
         month[0] += row["cancelled"]
         month[1] += row["was_sold"]
-    shown = sorted(sold, key=lambda name: (-sold[name], name))[: pictures.CHANNELS]
+    largest = sorted(sold, key=lambda name: (-sold[name], name))[: pictures.CHANNELS]
+    shown = pictures.in_order(largest, colors)
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
     leads = {name: [""] * len(across) for name in shown}
     for (name, booked), (cancelled, ever) in counted.items():

@@ -72,7 +72,7 @@ def _mix(
     behind: Callable[[Mapping[str, Any]], str],
     share_then: Callable[[Mapping[str, Any]], float | None] | None,
 ) -> Chart:
-    amounts, leads = pictures.by_channel(rows, across, "travel_month", "retail_amount", behind)
+    amounts, leads = pictures.by_channel(rows, across, "travel_month", "retail_amount", behind, colors)
     totals = [sum(values[n] or 0 for values in amounts.values()) for n in range(len(across))]
     shares: dict[str, list[float | None]] = {
         name: [(value or 0) / whole if whole else None for value, whole in zip(values, totals, strict=True)]

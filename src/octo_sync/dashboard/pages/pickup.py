@@ -319,7 +319,8 @@ def _lead_times(rows: list[dict[str, Any]], colors: dict[str, str], behind: Call
     def early(name: str, words: str) -> Callable[[dict[str, Any]], str]:
         return lambda row: behind(row, only="lead", name=words) if row[name] else ""
 
-    drawn = {wording.plain(row["channel_name"]): row for row in rows[: pictures.CHANNELS]}
+    largest = {wording.plain(row["channel_name"]): row for row in rows[: pictures.CHANNELS]}
+    drawn = {name: largest[name] for name in pictures.in_order(largest, colors)}
     known = list(_EARLY.items())[:-1]
     return Chart(
         id="lead-times",
