@@ -136,7 +136,7 @@ def status(**more):
     connection = ConnectionStatus("main", kinds=kinds, webhooks=hooks, **waiting)
     return Status(
         connections=[connection],
-        last_run=None,
+        runs=[],
         running=Running("serve", 1, "here", NOON),
         quarantine=[],
         pii=None,
@@ -161,17 +161,29 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
 
 
 async def test_a_run_that_failed_is_said_though_the_copy_knows_nothing_of_it(shown):
-    def after(state):
-        run = Run(
-            run_id="r", command="sync", pipeline="p", fence=1, options={}, status=state, started_at=NOON, counts={},
-            error="The service refused us.",
-        )  # fmt: skip
-        return lambda: dataclasses.replace(status(), last_run=run)
+    """Whatever other commands did since; not where it was pulled well since."""
 
-    page = await shown(status=after("failed")).text("/sync")
-    assert "The last run, sync, began 2026-11-20 12:00 UTC: failed. The service refused us." in plain(page)
-    for state in ("ok", "running"):
-        assert "The last run" not in plain(await shown(status=after(state)).text("/sync"))
+    async def said(*runs):
+        made = [
+            Run(
+                run_id="r", command=command, pipeline="p", fence=1, options={}, status=state, started_at=NOON, counts={},
+                error="It refused us." if state == "failed" else None,
+            )
+            for command, state in runs
+        ]  # fmt: skip
+        page = await shown(status=lambda: dataclasses.replace(status(), runs=made)).text("/sync")
+        return re.findall(r"The last run of \S+ began 2026-11-20 12:00 UTC: [^<]*", page)
+
+    failed = "The last run of sync began 2026-11-20 12:00 UTC: failed. It refused us."
+    assert await said(("sync", "failed")) == [failed]
+    assert await said(("reconcile", "ok"), ("serve", "running"), ("sync", "failed")) == [failed]
+    assert await said(("serve", "killed"), ("sync", "failed")) == [
+        "The last run of serve began 2026-11-20 12:00 UTC: killed.",
+        failed,
+    ]
+    for command in ("sync", "pull"):
+        assert await said((command, "ok"), ("serve", "failed"), ("demo", "failed")) == []
+    assert await said(("sync", "running")) == []
 
 
 async def test_a_journal_that_cannot_be_read_does_not_take_the_page_away(shown):

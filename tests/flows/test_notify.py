@@ -33,7 +33,7 @@ def state(*, staleness=60.0, owed=0, quarantine=(), told=True, subscription="s-1
     connection = ConnectionStatus(
         "acme", {"bookings": KindStatus("bookings", owed=owed)}, staleness=staleness, was_told=told, webhooks=hooks
     )
-    return Status([connection], None, None, list(quarantine), None)
+    return Status([connection], [], None, list(quarantine), None)
 
 
 def told(memory, found, *, has_webhooks=True):

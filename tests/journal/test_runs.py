@@ -24,6 +24,9 @@ def test_newest_runs_come_first(journal: Journal) -> None:
         journal.runs.start("run", "sandbox", run_id=name, fence=1)
     assert [run.run_id for run in journal.runs.last(2)] == ["c", "b"]
     assert journal.runs.find("never") is None
+    journal.runs.start("other", "sandbox", run_id="d", fence=1)
+    journal.runs.start("run", "sandbox", run_id="e", fence=1)
+    assert [run.run_id for run in journal.runs.last_of_each()] == ["e", "d"]
 
 
 def test_run_left_open_is_closed_as_killed_by_the_next_owner_and_stays_so(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import delete, func, insert, or_, select, update
 
 from octo_sync.errors import JournalError
 from octo_sync.journal.models import Run, columns
@@ -48,6 +48,13 @@ class Runs(Table):
         """The last runs, newest first."""
         run = columns(Run)
         return self._store.rows(select(Run).order_by(run.id.desc()).limit(limit))
+
+    def last_of_each(self) -> list[Run]:
+        """The last run of each command, newest first."""
+        run = columns(Run)
+        return self._store.rows(
+            select(Run).where(run.id.in_(select(func.max(run.id)).group_by(run.command))).order_by(run.id.desc())
+        )
 
     def find(self, run_id: str) -> Run | None:
         """One run, or None."""

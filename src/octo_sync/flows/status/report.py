@@ -169,7 +169,8 @@ class Status:
     """The whole project."""
 
     connections: list[ConnectionStatus]
-    last_run: Run | None
+    runs: list[Run]
+    """The last run of each command, newest first."""
     running: Running | None
     quarantine: list[QuarantineEntry]
     pii: Rule | None
@@ -179,6 +180,11 @@ class Status:
     """What comparisons with other systems found and is open, per reconciliation and bucket."""
     workers: list[Working] = field(default_factory=list)
     """Who works on which connection, where several share the project."""
+
+    @property
+    def last_run(self) -> Run | None:
+        """The run that began last."""
+        return next(iter(self.runs), None)
 
 
 def status(
@@ -213,7 +219,7 @@ def status(
         _webhooks(pipeline, journal, found, clock, silent)
     if ask is not None:
         _coverage(ask, found, clock.now())
-    runs = journal.runs.last(1) if journal else []
+    runs = journal.runs.last_of_each() if journal else []
     lease = journal.leases.last() if journal else None
     running = None
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
@@ -222,8 +228,7 @@ def status(
     next_runs = _next_runs(pipeline, journal, clock.now(), next_time) if pipeline and next_time else []
     differences = journal.reconciliations.counts() if journal else []
     workers = _workers(journal, alive) if journal else []
-    last = runs[0] if runs else None
-    return Status(list(found.values()), last, running, quarantine, pii, next_runs, differences, workers)
+    return Status(list(found.values()), runs, running, quarantine, pii, next_runs, differences, workers)
 
 
 def _workers(journal: Journal, alive: Callable[[int, str], bool]) -> list[Working]:
