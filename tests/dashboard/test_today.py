@@ -442,7 +442,7 @@ async def test_an_open_difference_leads_to_its_booking(shown, variant, published
     (address,) = links(await dashboard.text(f"/{address}"), r"booking\?")
     booking = await dashboard.text(f"/{address}")
     (row,) = table(booking, "What comparisons say of this booking")
-    assert (row[:2], row[7]) == (["ledger", "open"], "The ledger has more.")
+    assert (row[:2], row[4:8]) == (["ledger", "open"], ["10.00 EUR", "12.00 EUR", "+2.00 EUR", "The ledger has more."])
 
 
 async def test_every_text_of_a_service_is_a_text(shown, variant):

@@ -117,7 +117,7 @@ def test_both_rows_stand_side_by_side_and_what_differs_is_marked(tmp_path):
     page = page_of(tmp_path / "l.html", outcome(list(items())[:1]))
 
     assert page.texts("tr", "differs") == [
-        "retail_amount · gross 120.00 96.00",
+        "retail_amount · gross 120.00 EUR 96.00 EUR",
         "utc_start_at · start 2026-11-20 09:00 UTC 2026-11-20 10:00 UTC",
         "travel_date · day 2026-11-20 2026-11-21",
         "pax_count · pax 2 3",

@@ -59,9 +59,19 @@ def test_both_rows_are_kept_once_with_the_columns_that_differ(journal):
     both = first or second
     assert (first is None) != (second is None)
     said = {label: (here, there, differs) for label, here, there, differs in both}
-    assert said["retail_amount · gross"] == (["120.00"], ["96.00"], True)
+    assert said["retail_amount · gross"] == (["120.00 EUR"], ["96.00 EUR"], True)
     assert said["status · state"][2] is False
     assert all(len(here) == len(there) == 1 for here, there, _ in said.values())
+
+
+def test_an_amount_is_in_the_currency_of_its_own_row(journal):
+    differs = item(
+        "b-1", Bucket.MISMATCHED, [difference("currency", "EUR", "JPY")], [here_row(1)], [there_row(1, "96", "JPY")]
+    )
+    kept(journal, 0, differs)
+    (stored,) = journal.reconciliations.differences()
+    said = {label: both for label, *both, _ in json.loads(stored.both_rows)}
+    assert said["retail_amount · gross"] == [["120.00 EUR"], ["96 JPY"]]
 
 
 def test_a_side_without_a_row_is_kept_as_nothing(journal):

@@ -15,7 +15,7 @@ from octo_sync.dashboard.links import (
     travel_text,
     venue_time,
 )
-from octo_sync.dashboard.pages.reconcile import value_text
+from octo_sync.dashboard.pages.reconcile import difference, value_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
 from octo_sync.errors import OctoSyncError
@@ -238,7 +238,7 @@ def _differences(source: Source, rows: Sequence[_Row]) -> Item:
         Column("Field", "text", lambda row: row["field"] or "whole row"),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Difference", "money", "amount"),
+        Column("Difference", "number", difference),
         Column("Reason", "text", reason),
         Column("First seen", "instant", "first_seen_at_utc"),
         empty=last or "Nothing was compared yet.",

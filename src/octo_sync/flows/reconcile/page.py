@@ -72,14 +72,13 @@ def _shown(outcome: Outcome, item: Item, remembered: Remembered | None) -> Mappi
     }
     return {
         "key": item.key,
-        "currency": item.currency,
         "lines": [_line(outcome, item, difference) for difference in item.differences] or [none],
         "about": _about(item),
         "heads": _heads(item),
         "rows": side_by_side(outcome.rules, item),
         "hidden_rows": sum(max(0, len(rows) - ROWS) for rows in (item.here, item.there)),
         "histories": [
-            (title, list(rows[0]), [[row.get(name) for name in rows[0]] for row in rows])
+            (title, list(rows[0]), [[said(row.get(name), row.get("currency")) for name in rows[0]] for row in rows])
             for title, rows in more.items()
             if rows
         ],
