@@ -81,14 +81,14 @@ def test_the_ten_that_matter_most_stand_on_a_line_each_in_a_pipe():
 
     assert lines[at] == "Differences the 10 that matter most of 11; 2 new, 4 no longer found"
     assert len(shown) == 10
-    assert re.fullmatch(r"SUP-7 +missing here \+80\.00 EUR +new +Its day was never answered for\.", shown[0])
+    assert re.fullmatch(r"SUP-000007 SUP-7 +missing here \+80\.00 EUR +new +Its day was never answered for\.", shown[0])
     assert re.fullmatch(
-        r"BH-1 +retail_amount 1\.500 → 1\.625 BHD +40 days +The price changed after the booking\.", shown[1]
+        r"SUP-000003 BH-1 +retail_amount 1\.500 → 1\.625 BHD +40 days +The price changed after the booking\.", shown[1]
     )
-    assert shown[4].startswith(f"booking_uuid={UUID.format(1)} "), "a pipe gets whole keys"
+    assert shown[4].startswith(f"SUP-000001 booking_uuid={UUID.format(1)} "), "a pipe gets whole keys"
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("width", [80, 100, 140, 200])
 def test_nothing_is_wider_than_the_terminal_and_no_reason_is_cut(monkeypatch, width):
     few = outcome(list(items())[:2])
     lines = said(few, width=width, monkeypatch=monkeypatch)
@@ -98,7 +98,7 @@ def test_nothing_is_wider_than_the_terminal_and_no_reason_is_cut(monkeypatch, wi
     assert "The amount there equals net, so the commission was left out." in together
     assert "retail_amount 120.00 → 96.00 EUR" in together
     assert ("2026-11-20 09:00 UTC → 2026-11-20 10:00 UTC" in together) is (width >= 100)
-    assert (UUID.format(1) in together) is (width >= 120)
+    assert (UUID.format(1) in together) is (width >= 140)
     assert f"booking_uuid={UUID.format(1)[:8]}" in together
     one_line = any("JP-1" in line and "Tax added" in line for line in lines)
     assert one_line is (width == 200)

@@ -389,6 +389,28 @@ async def test_where_one_side_counts_a_booking_as_sold_its_whole_price_is_the_di
 
 
 @pytest.mark.parametrize(
+    ("kept", "name"),
+    [
+        (["supplier_reference · booking_no", ["–"], ["MUS-1042"], False], "MUS-1042"),  # noqa: RUF001 - no value here
+        (["reseller_reference · agent_ref", ["–"], ["A-7"], False], "A-7"),  # noqa: RUF001 - the same
+        (["supplier_reference · booking_no", ["–"], ["–"], False], "b-2"),  # noqa: RUF001 - none on either side
+        (["booking_uuid · octo_uuid", ["–"], ["0d3a"], False], "b-2"),  # noqa: RUF001 - no value here
+    ],
+)
+async def test_what_only_the_ledger_has_is_called_by_the_reference_that_is_in_there(shown, compared, kept, name):
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute(
+            "update ops.recon_results set both_rows = ?, booking_uuid = null, connection_id = null where recon_key = 'b-2'",
+            [json.dumps([kept])],
+        )
+    dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
+    names = {row[0] for row in table(await dashboard.text("/reconcile"), "Open differences of ledger")}
+    assert names == {name, "b-3", GROSS.key}
+    page = await dashboard.text(f"/difference?{urlencode({'name': 'ledger', 'key': 'b-2'})}")
+    assert re.search(r"<h1>(?:<[^>]*>)*([^<]*)", page)[1].strip() == name
+
+
+@pytest.mark.parametrize(
     ("status", "field", "is_said"),
     [
         (["status · state", ["CANCELLED"], ["XX"], False], "retail_amount", True),

@@ -17,8 +17,7 @@ select
   r.reason,
   r.first_seen_at_utc,
   r.last_seen_at_utc,
-  case when r.field <> '' and r.delta_amount is not null and b.is_cancelled
-    then max(r.both_rows) over (partition by r.recon_name, r.recon_key) end as rows_if_cancelled,
+  case when b.is_cancelled then max(r.both_rows) over (partition by r.recon_name, r.recon_key) end as kept_rows,
   case when r.resolved_at_utc is not null then 'no longer found' when o.recon_key is not null then 'open' else 'accepted' end
     as state
 from ops.recon_results r

@@ -9,8 +9,8 @@ select
   -- Only one side counts it as sold, so its whole price is the difference.
   coalesce(r.delta_amount, case when r.field = 'status' and b.currency = r.currency then
     case r.code when 'cancelled_here' then b.retail_amount when 'cancelled_there' then -b.retail_amount end end) as amount,
-  case when r.field <> '' and r.delta_amount is not null and b.status = 'CANCELLED'
-    then max(r.both_rows) over (partition by r.recon_key) end as rows_if_cancelled,
+  case when b.booking_uuid is null or b.status = 'CANCELLED'
+    then max(r.both_rows) over (partition by r.recon_key) end as kept_rows,
   case when r.resolved_at_utc is not null then 'no longer found' when o.recon_key is not null then 'open' else 'accepted' end
     as state
 from ops.recon_results r

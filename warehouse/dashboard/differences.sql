@@ -26,8 +26,8 @@ with found as (
     coalesce(o.is_new, false) as is_new,
     cast(d.last_seen_at_utc at time zone 'UTC' as date) - cast(d.first_seen_at_utc at time zone 'UTC' as date) as age_days,
     -- One row of a key has both rows as JSON.
-    case when d.field <> '' and d.delta_amount is not null and b.is_cancelled
-      then max(d.both_rows) over (partition by d.recon_name, d.recon_key) end as rows_if_cancelled,
+    case when b.booking_uuid is null or b.is_cancelled
+      then max(d.both_rows) over (partition by d.recon_name, d.recon_key) end as kept_rows,
     b.supplier_reference,
     b.reseller_reference,
     b.channel_name,

@@ -8,11 +8,12 @@ import click
 
 from octo_sync.cli import console
 from octo_sync.flows.reconcile import words
+from octo_sync.flows.reconcile.both_rows import reference, side_by_side
 from octo_sync.flows.wording import currency_name, days_old, instant, money, money_text, plural
 from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
 
 _MOST = 10
-_UUID = re.compile(r"(\w+=)?([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(r"([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
@@ -108,7 +109,7 @@ def _differences(outcome: Outcome) -> None:
     shown = words.by_importance(found)[:_MOST]
     of_all = f"the {_MOST} that matter most of {len(found):,}" if len(found) > _MOST else f"{len(found):,}"
     console.label("Differences", f"{of_all}; {outcome.new:,} new{gone}")
-    rows = [(item.key, _what(outcome, item, d), _age(outcome, d), d.reason) for item, d in shown]
+    rows = [(_named(outcome, item), _what(outcome, item, d), _age(outcome, d), d.reason) for item, d in shown]
     heads, width = ("key", "here → there", "age", "reason"), console.terminal_width()
     text = console.rows_text(heads, rows)
     if width is None or _wide(text) <= width:
@@ -129,10 +130,15 @@ def _wide(table: str) -> int:
     return len(table.split("\n")[1])
 
 
+def _named(outcome: Outcome, item: Item) -> str:
+    """The key, and before it the booking's reference where that is not in it."""
+    known = reference(side_by_side(outcome.rules, item))
+    return f"{known} {item.key}" if known and known not in re.split("[=+ ]", item.key) else item.key
+
+
 def _short(key: str) -> str:
-    """The beginning of a booking's uuid, which is enough to know it by."""
-    found = _UUID.fullmatch(key)
-    return f"{found[1] or ''}{found[2]}…" if found else key
+    """With the beginning of a booking's uuid, which is enough to know it by."""
+    return _UUID.sub(r"\1…", key)
 
 
 def _what(outcome: Outcome, item: Item, difference: Difference) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from octo_sync.dashboard.source import Source
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows.reconcile.both_rows import reference
 from octo_sync.flows.wording import NOTHING
 
 Row = Mapping[str, Any]
@@ -37,9 +38,16 @@ def _decided(row: Row, by: Any) -> Row:  # noqa: ANN401 - a row of the journal
     return {**row, **said, "state": "accepted" if holds else "open"}
 
 
+def called(row: Row) -> str:
+    """What its booking is called: by a reference, also one that only the other side has, or else its key."""
+    named = row["supplier_reference"] or row["reseller_reference"] or reference(json.loads(row["kept_rows"] or "[]"))
+    return str(named or row["recon_key"])
+
+
 def reason(row: Row) -> str | None:
     """The likely reason; of an amount also that no revenue hangs on it, as both sides have the booking as cancelled."""
-    for label, here, there, differs in json.loads(row["rows_if_cancelled"] or "[]"):
+    is_amount = row["field"] and row["delta_amount"] is not None
+    for label, here, there, differs in json.loads((is_amount and row["kept_rows"]) or "[]"):
         if label.split(" · ")[0] == "status" and set(here) == {"CANCELLED"} and not differs and there != [NOTHING]:
             return f"{row['reason']} Cancelled on both sides."
     found: str | None = row["reason"]

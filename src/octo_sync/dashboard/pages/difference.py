@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.differences import decided, reason
+from octo_sync.dashboard.differences import called, decided, reason
 from octo_sync.dashboard.links import booking_page, booking_text
 from octo_sync.dashboard.pages.reconcile import difference, value_text
 from octo_sync.dashboard.source import Source
@@ -45,8 +45,7 @@ def build(source: Source, filters: Filters) -> View:
     if source.acts is not None:
         note = "The tables of the copy follow when it is next published."
         sections.append(Section("Decide", [*trouble, *_forms(name, key, rows), _log(done)], note, id="decide"))
-    title = booking_text({**rows[0], "booking_uuid": key})
-    return View(title, f"A difference of the comparison {name}, found by {key}.", sections, filters)
+    return View(called(rows[0]), f"A difference of the comparison {name}, found by {key}.", sections, filters)
 
 
 def _facts(rows: Sequence[_Row], done: Sequence[Act]) -> list[tuple[str, object]]:

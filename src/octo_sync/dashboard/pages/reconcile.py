@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard.control_totals import ControlTotals
-from octo_sync.dashboard.differences import decided, reason
+from octo_sync.dashboard.differences import called, decided, reason
 from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
@@ -278,12 +278,9 @@ def _is_wanted(row: Mapping[str, Any], filters: Filters) -> bool:
 
 
 def _which() -> list[Column]:
-    """Of which booking, by its reference or else its key, and by how much."""
-    references = ("supplier_reference", "reseller_reference", "recon_key")
+    """Of which booking, and by how much."""
     return [
-        Column(
-            "Booking", "text", lambda row: next(row[name] for name in references if row[name]), href=difference_page
-        ),
+        Column("Booking", "text", called, href=difference_page),
         Column("Difference", "number", difference, href=difference_page),
     ]
 

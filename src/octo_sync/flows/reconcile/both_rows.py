@@ -1,8 +1,10 @@
 """The rows of an item side by side, as people read them."""
 
 import json
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 from octo_sync.flows.wording import NOTHING, instant, money_text, plain
 from octo_sync.reconciliation.model import Item, Rules
@@ -46,6 +48,13 @@ def as_json(rules: Rules, item: Item) -> str:
         for label, *both, differs in side_by_side(rules, item)
     ]
     return json.dumps(rows, ensure_ascii=False)
+
+
+def reference(rows: Iterable[Sequence[Any]]) -> str | None:
+    """What people call the booking of such rows, whichever side says it: the supplier's reference, else the reseller's."""
+    named = {label.split(_BETWEEN)[0]: [*here, *there] for label, here, there, _ in rows}
+    found = [*named.get("supplier_reference", ()), *named.get("reseller_reference", ())]
+    return next((value for value in found if value != NOTHING), None)
 
 
 def said(value: object, currency: str | None = None) -> str:
