@@ -225,8 +225,21 @@ def test_people_read_amounts_in_their_currencys_way_and_machines_all_digits(look
         "7.0000",
     ]
     assert "8843520.0000" in looked.ok("sql", query, "--format", "csv")
-    without = "select 5009.09::decimal(18,4) as retail_amount"
-    assert looked.ok("sql", without).splitlines()[2].strip() == "5009.0900"
+
+
+def test_without_a_currency_people_read_as_many_decimals_as_the_most_exact_value_needs(looked):
+    query = (
+        "select * from (values (1, 48.67::decimal(18,4), 7::decimal(18,4), 1234567::decimal(12,0)), (2, -5009.125, 12000, 8), "
+        "(3, null, null, null)) as t (n, price, whole, counted) order by n"
+    )
+
+    assert [line.split() for line in looked.ok("sql", query).splitlines()[2:]] == [
+        ["1", "48.670", "7", "1234567"],
+        ["2", "-5,009.125", "12,000", "8"],
+        ["3"],
+    ]
+    assert looked.json("sql", query)["rows"][0] == {"n": 1, "price": "48.6700", "whole": "7.0000", "counted": "1234567"}
+    assert "1,48.6700,7.0000,1234567" in looked.ok("sql", query, "--format", "csv")
 
 
 def test_a_column_name_that_occurs_twice_keeps_both_values(looked):

@@ -262,12 +262,14 @@ def editor(page):
 
 async def test_a_query_is_answered_and_nothing_of_a_number_is_rounded(shown):
     page = await shown().text(
-        sql("select 1234567 as i, cast(1.2300 as decimal(9,4)) as d, 0.1 + 0.2::double as f, true as b")
+        sql("select 1234567 as i, cast(1001.2300 as decimal(9,4)) as d, 0.1 + 0.2::double as f, true as b")
     )
 
     assert section(page, "answer").endswith(
-        "i d f b 1234567 1.2300 0.30000000000000004 yes csv of sql · json of sql · parquet of sql"
+        "i d f b 1234567 1,001.23 0.30000000000000004 yes csv of sql · json of sql · parquet of sql"
     )
+    page = await shown().text(sql("select 'JPY' as currency, cast(1200 as decimal(18,4)) as retail_amount"))
+    assert "JPY 1,200 csv" in section(page, "answer")
 
 
 @pytest.mark.deep(0.1, everyday=3)

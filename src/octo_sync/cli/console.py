@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from octo_sync.cli.layout import fit, folded, on_stderr, span
-from octo_sync.flows.wording import age, instant, money, unique
+from octo_sync.flows.wording import Number, age, decimals, instant, unique
 
 log = logging.getLogger("octo_sync")
 
@@ -29,8 +29,6 @@ _FOLDED = 40
 _GAP = 2
 _TURNED = 3
 """Rows that are read one line a value although their first columns would do."""
-_PLACES = -4
-"""Exponent of the amounts in the tables, whatever a query calls them."""
 
 
 def clean(text: str) -> str:
@@ -232,28 +230,6 @@ def rows_text(
     return "\n".join(lines)
 
 
-class Number(str):
-    """A number as people read it; it stands to the right as numbers do."""
-
-    __slots__ = ()
-
-
-def _with_money(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
-    """Amounts with their currency's decimals, more where they have more, and thousands set apart; without one as they are."""
-    if "currency" not in columns:
-        return rows
-    place = list(columns).index("currency")
-    named = ["amount" in column and not column.endswith("_minor") for column in columns]
-
-    def shown(value: object, currency: object, *, is_named: bool) -> object:
-        if not isinstance(value, Decimal) or not value.is_finite() or not isinstance(currency, str) or not currency:
-            return value
-        is_amount = is_named or value.as_tuple().exponent == _PLACES
-        return Number(money(value, currency)) if is_amount else value
-
-    return [[shown(v, row[place], is_named=n) for v, n in zip(row, named, strict=True)] for row in rows]
-
-
 def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """One line a value, for tables wider than the terminal."""
     heads = [clean(c) for c in columns]
@@ -274,10 +250,10 @@ def write_rows(
     """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
 
     On a terminal a table that is too wide becomes one line a value; with `least_last` the last columns of a longer one go, and
-    are named. People read amounts in their currency's way (table, md); for machines they stay as they are.
+    are named. People read decimals in their way (table, md); for machines they stay as they are.
     """
     if form in ("table", "md"):
-        rows = _with_money(columns, rows)
+        rows = decimals(columns, rows)
     if form == "table":
         text, width = rows_text(columns, rows), terminal_width()
         if width is not None and len(text.splitlines()[1]) > width:

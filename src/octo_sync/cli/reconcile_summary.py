@@ -9,7 +9,7 @@ import click
 from octo_sync.cli import console
 from octo_sync.flows.reconcile import words
 from octo_sync.flows.reconcile.both_rows import reference, side_by_side
-from octo_sync.flows.wording import currency_name, days_old, instant, money, money_text, plural
+from octo_sync.flows.wording import Number, currency_name, days_old, instant, money, money_text, plural
 from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
 
 _MOST = 10
@@ -63,17 +63,14 @@ def _buckets(outcome: Outcome) -> None:
             key=lambda e: (e.currency is None, e.currency or ""),
         )
         amounts = [f"{money(e.difference, e.currency, sign=True)} {currency_name(e.currency)}" for e in parts]
-        count = console.Number(f"{outcome.counts[bucket]:,}")
+        count = Number(f"{outcome.counts[bucket]:,}")
         rows.append((name, *((count, None) if bucket.has_differences else (None, count)), " · ".join(amounts)))
     heads = ["bucket", "differences", "bookings", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
     console.table(heads, rows, fold=heads[3])
 
 
 def _proof(totals: Sequence[words.Control]) -> None:
-    rows = [
-        (currency_name(c.currency), c.field or "rows", *map(console.Number, (*_sums(c), _unexplained(c))))
-        for c in totals
-    ]
+    rows = [(currency_name(c.currency), c.field or "rows", *map(Number, (*_sums(c), _unexplained(c)))) for c in totals]
     console.table(["total", "of", "here", "there", "difference", "unexplained"], rows)
     if words.proven(totals):
         console.say("The buckets explain every difference to exactly 0.")

@@ -9,6 +9,8 @@ from decimal import Decimal
 
 UNKNOWN = "unknown"
 NOTHING = "–"  # noqa: RUF001 - stands for nothing
+_PLACES = -4
+"""Exponent of the amounts in the tables, whatever a query calls them."""
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _AGES = (("days", timedelta(days=1)), ("h", timedelta(hours=1)), ("min", timedelta(minutes=1)))
@@ -69,6 +71,40 @@ def money(amount: Decimal, currency: str | None, *, sign: bool = False) -> str:
 def money_text(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> str:
     """With its currency, where it has one: `1,204.50 EUR`; '' for no amount."""
     return "" if amount is None else f"{money(amount, currency, sign=sign)} {currency or ''}".rstrip()
+
+
+class Number(str):
+    """A number as people read it; in a table it stands to the right as numbers do."""
+
+    __slots__ = ()
+
+
+def decimals(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[list[object]]:
+    """Rows of a query with their decimals as people read them; all else as it is.
+
+    Beside a column `currency` amounts have its decimals, more where they have more. Elsewhere a column has those that the most
+    exact of its values needs; where its type has none, it counts, and stays as it is.
+    """
+    place = list(columns).index("currency") if "currency" in columns else None
+    named = ["amount" in column and not column.endswith("_minor") for column in columns]
+    needed = [_needed(column) for column in zip(*rows, strict=True)]
+
+    def shown(row: Sequence[object], at: int) -> object:
+        value, currency, digits = row[at], None if place is None else row[place], needed[at]
+        if not isinstance(value, Decimal) or not value.is_finite():
+            return value
+        if place is None:
+            return value if digits is None else Number(f"{value:,.{digits}f}")
+        is_amount = named[at] or value.as_tuple().exponent == _PLACES
+        return Number(money(value, currency)) if is_amount and currency and isinstance(currency, str) else value
+
+    return [[shown(row, at) for at in range(len(row))] for row in rows]
+
+
+def _needed(column: Sequence[object]) -> int | None:
+    """Decimals of the most exact value of a column; None where no value has any, nor zeros in their place."""
+    fractions = [f"{v:f}".partition(".")[2] for v in column if isinstance(v, Decimal) and v.is_finite()]
+    return max(len(each.rstrip("0")) for each in fractions) if any(fractions) else None
 
 
 def currency_name(currency: str | None) -> str:

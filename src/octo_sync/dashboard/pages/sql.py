@@ -15,6 +15,7 @@ from octo_sync.dashboard.view import Block, Column, Filters, Kind, Page, Section
 from octo_sync.destinations.base import Rows
 from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import ask
+from octo_sync.flows.wording import decimals
 
 ROWS = 1_000
 """At most so many rows are shown; the download has all."""
@@ -85,7 +86,7 @@ def _answer(wanted: Asked, found: Rows, seconds: float) -> Section:
     table = Table(
         caption=f"{'The first ' if found.truncated else ''}{count}, {seconds:.2f} s",
         columns=[Column(_cut(name), _kind(found, place)) for place, name in enumerate(found.columns)],
-        rows=[[_plain(value) for value in row] for row in found.rows],
+        rows=[[_plain(value) for value in row] for row in decimals(found.columns, found.rows)],
         empty="No rows.",
         more=more,
     )
