@@ -208,6 +208,7 @@ def counts(*pages):
     return [shown.get(name) for name in ("recon-1-open", "recon-1-accepted", "recon-1-mismatched", "differences")]
 
 
+AGES = "Open differences of ledger by bucket and days since they were first found"
 BOTH = [["retail_amount · gross", ["80.00"], ["90.00", "—"], True], ["product <b>", ["Tour"], ["—", "Tour"], False]]
 
 
@@ -372,6 +373,9 @@ async def test_where_one_side_counts_a_booking_as_sold_its_whole_price_is_the_di
     page = await dashboard.text("/reconcile")
     rows = table(page, "Open differences of ledger")
     euros = [row for row in rows if row[1].endswith("EUR")]
+    whole = wording.money_text(10 + kept[2] - gone[2], "EUR", sign=True)
+    assert [row[-2] for row in table(page, AGES)] == [whole, "+10.00 EUR"]
+    assert "to the control totals, which are of every status, it is no difference" in plain(page)
     assert [row[:2] + row[5:6] for row in euros[:3]] == [
         [gone[1], wording.money_text(-gone[2], "EUR", sign=True), str(days[gone[0]])],
         [kept[1], wording.money_text(kept[2], "EUR", sign=True), str(days[kept[0]])],
@@ -438,5 +442,4 @@ async def test_an_amount_that_differs_of_what_both_sides_have_as_cancelled_says_
 
 async def test_ageing_adds_up_what_differs_of_each_currency(shown, compared):
     page = await shown(compared).text("/reconcile")
-    caption = "Open differences of ledger by bucket and days since they were first found"
-    assert [row[-3:] for row in table(page, caption)] == [["1", "+10.00 EUR", "—"], ["2", "+10.00 EUR", "+10 JPY"]]
+    assert [row[-3:] for row in table(page, AGES)] == [["1", "+10.00 EUR", "—"], ["2", "+10.00 EUR", "+10 JPY"]]

@@ -217,7 +217,11 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
         ),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
-    return Section(f"Ageing of {name}{days}", [table], id=f"{place}-ages")
+    note = (
+        "A booking that one side alone has as sold counts with its whole price; to the control totals, which are of every "
+        "status, it is no difference."
+    )
+    return Section(f"Ageing of {name}{days}", [table], note, id=f"{place}-ages")
 
 
 def _open(
