@@ -294,7 +294,7 @@ def _what() -> list[Column]:
     return [
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Day", "date", _day),
+        Column("Day", "text", _day),
         Column("Channel", "text", "channel_name"),
         Column("Field", "text", lambda row: row["field"] or "whole row"),
         Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
