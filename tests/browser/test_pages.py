@@ -293,6 +293,17 @@ def test_a_click_on_the_head_of_numbers_sorts_them_and_the_third_puts_them_back(
 
 
 @pytest.mark.deep(2)
+def test_amounts_on_the_books_fit_the_screen_and_differences_are_a_part_of_the_page(look, base):
+    window = look(base, height=200)
+    window.open("pickup")
+    boxes = window.page.get_by_role("region", name="amounts on the books").all()
+    assert [box.evaluate("box => box.scrollWidth - box.clientWidth") for box in boxes] == [0, 0]
+    window.open("reconcile")
+    beyond = "box => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]"
+    assert window.page.get_by_role("region", name="Open differences of ledger", exact=True).evaluate(beyond) == [0, 0]
+
+
+@pytest.mark.deep(2)
 def test_the_theme_is_remembered(look, base):
     window = look(base)
     page = window.page

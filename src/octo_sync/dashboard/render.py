@@ -139,6 +139,7 @@ def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
         "number": "number",
         "share": "number",
         "money": "number",
+        "amount": "number",
         "instant": "at",
         "date": "at",
         "sentence": "sentence",
@@ -151,7 +152,8 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
     if value is None:
         return column.none
     if isinstance(value, Money):
-        return wording.money_text(value.amount, value.currency, sign=value.sign)
+        told = wording.money if column.kind == "amount" else wording.money_text
+        return told(value.amount, value.currency, sign=value.sign)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if column.kind == "month" and isinstance(value, date):

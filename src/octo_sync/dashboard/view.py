@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from octo_sync.dashboard.source import Source
 
 Tone = Literal["", "good", "bad", "mark"]
-Kind = Literal["text", "sentence", "number", "share", "money", "date", "month", "instant", "yes"]
-"""How a column's values are written; `number`, `share` and `money` stand to the right."""
+Kind = Literal["text", "sentence", "number", "share", "money", "amount", "date", "month", "instant", "yes"]
+"""How a column's values are written; numbers stand to the right. An `amount` is money whose currency has a column of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Column:
     def value(self, row: Any) -> Any:  # noqa: ANN401 - rows of a select, and things of the journal
         """The row's value."""
         found = row[self.of] if isinstance(self.of, str) else self.of(row)
-        if self.kind == "money" and found is not None:
+        if self.kind in ("money", "amount") and found is not None:
             found = Money(found, row["currency"])
         address = self.href(row) if self.href and found is not None else ""
         return Link(found, address) if address else found

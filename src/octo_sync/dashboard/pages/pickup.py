@@ -227,11 +227,13 @@ def _behind(only: Mapping[str, Any], *of_one: str, days: tuple[date, date] | Non
     return behind
 
 
-def _on_books(kind: Kind, now: str, behind: _Behind) -> list[Column]:
-    """What is on the books, what came of late, and last year's; `now` is the column that has the first."""
+def _on_books(kind: Kind, behind: _Behind) -> list[Column]:
+    """What is on the books, what came of late, and last year's; amounts have their currency said once, so that they fit."""
+    now = "guests" if kind == "number" else "amount"
     year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
     week_ago, days_ago = behind(7, year_ago=True), behind(30, year_ago=True)
     return [
+        *([Column("Currency", "text", "currency", none="none")] if kind == "amount" else []),
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
         Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
         Column("Change", "share", _change(now), none="unknown"),
@@ -251,7 +253,7 @@ def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
         "Guests on the books, by month of travel",
         [*rows, _in_all(rows)] if len(rows) > 1 else rows,
         Column("Travel month", "month", "travel_month", none="all of them"),
-        *_on_books("number", "guests", _behind(only)),
+        *_on_books("number", _behind(only)),
         empty="No sold booking travels in these months.",
     )
 
@@ -268,7 +270,7 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
         "Retail amounts on the books, by month of travel and currency",
         rows,
         Column("Travel month", "month", "travel_month"),
-        *_on_books("money", "amount", _behind(only)),
+        *_on_books("amount", _behind(only)),
         empty="No sold booking travels in these months.",
     )
 
@@ -276,9 +278,9 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
 def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]:
     """Of months that are over only where no other is shown: they can no longer change."""
     first = month_start(today) if asked["first"] < today <= asked["last"] else asked["first"]
-    figures: tuple[tuple[str, str, Kind, str], ...] = (
-        ("Guests", "pace", "number", "guests"),
-        ("Retail amounts", "pace_amounts", "money", "amount"),
+    figures: tuple[tuple[str, str, Kind], ...] = (
+        ("Guests", "pace", "number"),
+        ("Retail amounts", "pace_amounts", "amount"),
     )
     return [
         listed(
@@ -286,11 +288,11 @@ def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]
             source.rows(select, **{**asked, "first": first}, by="product"),
             Column("Travel month", "month", "travel_month"),
             Column("Product", "text", "product_name"),
-            *_on_books(kind, now, _behind(asked, "product_key")),
+            *_on_books(kind, _behind(asked, "product_key")),
             empty="No sold booking travels in these months.",
             most=_ROWS,
         )
-        for said, select, kind, now in figures
+        for said, select, kind in figures
     ]
 
 
@@ -307,9 +309,7 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
         source.rows("pace", **{**asked, "first": first, "last": last}, by="channel"),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
-        *_on_books(
-            "number", "guests", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))
-        ),
+        *_on_books("number", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))),
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
