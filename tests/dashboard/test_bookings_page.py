@@ -10,7 +10,7 @@ import pytest
 from tests.dashboard.test_pages import A_YEAR_LATER, ask, leads, led_to, plain, table, tiles
 from tests.dashboard.test_today import NOW, links
 
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, venue_time
 from octo_sync.flows import wording
 
 DAY = dt.date(2026, 11, 1)
@@ -277,6 +277,12 @@ def test_a_row_without_a_channel_a_currency_or_a_product_leads_nowhere(name):
     row = {"connection_id": "main", "currency": "EUR", "product_key": "main|1"}
     assert bookings_page(row, "made", DAY, DAY)
     assert not bookings_page(row | {name: None}, "made", DAY, DAY)
+
+
+def test_a_moment_is_by_the_venues_clock_or_else_in_utc_and_midnight_is_a_time():
+    at = dt.datetime(2026, 11, 19, 23, tzinfo=dt.UTC)
+    told = [venue_time("at")({"at": at, "time_zone": zone}) for zone in ("Europe/Berlin", None, "No/Where")]
+    assert told == ["2026-11-20 00:00", "2026-11-19 23:00 UTC", "2026-11-19 23:00 UTC"]
 
 
 async def test_the_day_at_whose_end_they_were_on_the_books_is_one_click_and_so_is_what_came_before(shown):

@@ -270,6 +270,8 @@ async def test_a_query_is_answered_and_nothing_of_a_number_is_rounded(shown):
     )
     page = await shown().text(sql("select 'JPY' as currency, cast(1200 as decimal(18,4)) as retail_amount"))
     assert "JPY 1,200 csv" in section(page, "answer")
+    page = await shown().text(sql("select timestamp '2026-11-20 00:00' as day, timestamp '2026-11-20 00:01' as time"))
+    assert "2026-11-20 2026-11-20 00:01 csv" in section(page, "answer")
 
 
 @pytest.mark.deep(0.1, everyday=3)

@@ -116,7 +116,7 @@ def start_text(
 def travel_text(row: Mapping[str, Any]) -> str | None:
     """The day of a row's travel, and its start where it has one: `2026-11-20 09:30`; None where it is open."""
     at, day = row["local_start_at"], row["travel_date"]
-    return wording.instant(at) if at and at.time() != at.min.time() else day and str(day)
+    return wording.instant(at) if at else day and str(day)
 
 
 def free_text(status: str | None, vacancies: int | None, capacity: int | None) -> str:
@@ -155,8 +155,8 @@ def venue_time(name: str) -> Callable[[Mapping[str, Any]], str | None]:
         moment, zone = row[name], zone_of(row["time_zone"] or "")
         # At the ends of the calendar no other clock can be told.
         if moment is None or zone is None or not MINYEAR < moment.year < MAXYEAR:
-            return f"{wording.instant(moment)} UTC" if moment else None
-        return wording.instant(moment.astimezone(zone).replace(tzinfo=None))
+            return wording.instant(moment) if moment else None
+        return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
 
     return told
 

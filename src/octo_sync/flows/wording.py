@@ -128,7 +128,12 @@ def month(at: date) -> str:
 
 
 def instant(at: datetime, *, seconds: bool = False) -> str:
-    """`2026-11-20 19:59 UTC`; with `seconds` to the second, where it has any; a wall clock time has no zone."""
+    """`2026-11-20 19:59 UTC`; with `seconds` to the second, where it has any.
+
+    A wall clock time has no zone; at midnight it is the whole day: `2026-11-20`.
+    """
+    if at.tzinfo is None and at.time() == at.min.time():
+        return str(at.date())
     moment = at.astimezone(UTC) if at.tzinfo else at
     text = f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00") if seconds else f"{moment:%Y-%m-%d %H:%M}"
     return f"{text} UTC" if at.tzinfo else text
