@@ -127,6 +127,9 @@ def test_a_closed_month_keeps_its_figures_and_tells_what_changed_and_of_which_bo
             window.page.emulate_media(color_scheme=theme)
             audited(window)
             pictured(window, f"finance-closed-{width}-{theme}")
+    digest = window.page.locator(".digest bdi").first
+    assert digest.evaluate("cut => cut.scrollWidth > 2 * cut.clientWidth")
+    assert len(digest.get_attribute("title")) == 64
     table = window.page.get_by_role("region", name=re.compile("^Adjustments of closed months")).get_by_role("table")
     assert [title.strip() for title in table.locator("thead th").all_inner_texts()][2:5] == ["Cause", "Net", "Retail"]
     (row,) = table.locator("tbody tr").all()

@@ -107,9 +107,10 @@ async def test_a_month_that_was_not_read_to_its_end_is_not_complete(shown, varia
 
 
 async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(shown, variant):
+    digest = "5e0f" * 16
     folder = variant(
         "closed",
-        "insert into ops.closed_periods values ('2026-10', timestamptz '2026-11-05 08:00:00+00', true, 'abc', null)",
+        f"insert into ops.closed_periods values ('2026-10', timestamptz '2026-11-05 08:00:00+00', true, '{digest}', null)",
         "insert into ops.closed_bookings select '2026-10', connection_id, booking_uuid, currency, retail_amount, net_amount, "
         "pax_count from marts.fct_bookings where is_sold and travel_month = '2026-10-01'",
         "update core.bookings set retail_amount = retail_amount + 7 where (connection_id, booking_uuid) = "
@@ -119,7 +120,9 @@ async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(
     months = table(page, "Closed months of travel: figures then, adjustments, figures now")
     ((count,),) = ask(folder, "select count(*) from marts.closed_periods")
     assert len(months) == count > 1
-    assert sum(int(row[10]) for row in months) == 1
+    assert sum(int(row[11]) for row in months) == 1
+    assert {row[12] for row in months} == {digest}
+    assert f'<td class="digest"><bdi title="{digest}">' in page
     ((booking, cause, *_),) = [row[1:] for row in table(page, "Adjustments of closed months, the latest first")]
     assert cause == "price changed"
     assert len(links(page, r"booking\?")) == 1

@@ -143,6 +143,7 @@ def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
         "instant": "at",
         "date": "at",
         "sentence": "sentence",
+        "digest": "digest",
     }
     return [(column, classes.get(column.kind, "")) for column in columns]
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from octo_sync.dashboard.source import Source
 
 Tone = Literal["", "good", "bad", "mark"]
-Kind = Literal["text", "sentence", "number", "share", "money", "amount", "date", "month", "instant", "yes"]
-"""How a column's values are written; numbers stand to the right. An `amount` is money whose currency has a column of its own."""
+Kind = Literal["text", "sentence", "digest", "number", "share", "money", "amount", "date", "month", "instant", "yes"]
+"""How a column's values are written; numbers stand to the right. An `amount` is money whose currency has a column of its own;
+of a `digest` the beginning is shown."""
 
 
 @dataclass(frozen=True, slots=True)
