@@ -270,7 +270,9 @@ def _subscription(program: Program, ports: Ports, notifier: Notifier) -> Callabl
         name = claim.subject.connection
         ensured = await check(ports, name, tokens=program.means.tokens)
         sentence = f"{name}: subscription {ensured.state}: {ensured.text}"
-        if said.get(name) != sentence:
+        # Without an address none has any, which was said at the start.
+        is_news = program.pipeline.webhooks.url or ensured.state != "off"
+        if is_news and said.get(name) != sentence:
             events.say(sentence)
         said[name] = sentence
         program.subscriptions[name] = ensured.state

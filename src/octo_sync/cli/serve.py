@@ -95,7 +95,7 @@ def _sayer(context: click.Context) -> Callable[[str], None]:
 
 def _plan(loaded: Pipeline, *, receives: bool, works: bool) -> None:
     """Say at the start what will not happen, before somebody waits for it."""
-    if receives and not loaded.webhooks.url:
+    if not loaded.webhooks.url:
         console.note("webhooks.url is not set: no subscriptions are made, pulls do the work.")
     schedule = loaded.schedule
     if works and not any((schedule.full, schedule.near, schedule.bookings, schedule.availability)):
