@@ -1,12 +1,14 @@
 """`octo-sync close`: a month is closed once, what changes later is told, and nothing is claimed that is not known."""
 
 import json
+import re
 import sqlite3
 from decimal import Decimal
 
 import duckdb
 import pytest
 from tests.cli.test_exit_codes import one_line
+from tests.cli.test_terminal import ESCAPES, on_a_terminal
 
 
 @pytest.fixture
@@ -95,6 +97,22 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
         if r["bookings_now"]
     ]
     assert now == figures(project, month)
+
+
+def test_a_narrow_terminal_names_the_columns_that_do_not_fit(project, months):
+    project.ok("close", months["complete"])
+    whole = project.ok("close").splitlines()
+    for width in (80, 200):
+        _, seen = on_a_terminal(project, "close", width=width)
+        lines = ESCAPES.sub("", seen).splitlines()
+        assert max(map(len, lines)) <= width
+        assert "…" not in seen.replace("SHA-256", "").partition("…")[2], "nothing is cut but the digest"
+        said = re.findall(r"Columns that do not fit: ([^.]*)\.", " ".join(lines))
+        assert bool(said) is (width == 80)
+        for heads in (line for line in whole if line.startswith(("channel", "total"))):
+            (shown,) = (re.split("  +", line) for line in lines if line.startswith(heads.split()[0]))
+            left = [column for column in re.split("  +", heads) if column not in shown]
+            assert not left or ", ".join(left) in said
 
 
 @pytest.mark.parametrize(

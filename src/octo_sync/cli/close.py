@@ -103,7 +103,9 @@ def _print(kept: Closing, figures: Sequence[Row], changed: Sequence[Row], totals
         for row in figures
         if row["connection_id"]
     ]
-    console.table(heads, rows or [["no bookings", *[""] * (len(heads) - 1)]])
+    least = ("net adjustment", "bookings", "net")
+    some = rows or [["no bookings", *[""] * (len(heads) - 1)]]
+    console.table(heads, some, fold="channel", least=least, whole="--json")
     _print_totals(kept, totals)
     for row in changed[:_MOST]:
         what = row["supplier_reference"] or row["reseller_reference"] or row["booking_uuid"]
@@ -128,7 +130,7 @@ def _print_totals(kept: Closing, totals: Sequence[Row]) -> None:
             ]
             for row in totals
         ]
-        console.table(heads, rows)
+        console.table(heads, rows, fold="channel", least=("net then", "net adjustment"), whole="--json")
 
 
 def _amount(row: Row, name: str, *, sign: bool = False) -> str:

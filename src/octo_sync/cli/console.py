@@ -112,6 +112,19 @@ def outcome(word: str, text: str, colour: str = "green") -> None:
     say(text, head=f"{styled(word, fg=colour, bold=True)}  ")
 
 
+def steps(wanted: Sequence[tuple[str, str]]) -> None:
+    """What to do next: commands and what each is for. On a narrow terminal they are folded so that a shell can read them."""
+    click.echo("\nNext")
+    width, widest = terminal_width(), max(len(command) for command, _ in wanted)
+    is_narrow = width is not None and max(widest + len(why) for _, why in wanted) + len("     # ") > width
+    for command, why in wanted:
+        said = styled(f"# {why}", dim=True)
+        if is_narrow:
+            click.echo(f"  {said}\n  " + " \\\n    ".join(folded(command, width and width - len("     \\"))))
+        else:
+            click.echo(f"  {command:<{widest}}   {said}")
+
+
 def terminal_width() -> int | None:
     """Columns of the terminal that stdout is, or None when nobody looks."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -167,16 +180,22 @@ def _cell(value: object) -> str:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: str = "", least: Sequence[str] = ()
-) -> list[str]:
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    fold: str = "",
+    least: Sequence[str] = (),
+    whole: str = "",
+) -> None:
     """An aligned table on stdout. A pipe gets all of it; on a terminal the column `fold` is folded at words, never cut.
 
-    So that it has room, columns of `least` go, in this order, until it fits; returned are those that went.
+    So that it has room, columns of `least` go, in this order, until it fits; with `whole`, the option that has all of them,
+    those that went are named.
     """
     width = terminal_width()
     if width is None:
         click.echo(rows_text(columns, rows))
-        return []
+        return
     keep = list(range(len(columns)))
     folding = columns.index(fold) if fold else None
     for name in ("", *least):
@@ -188,7 +207,9 @@ def table(
     shown = [[row[i] for i in keep] for row in rows]
     place = keep.index(folding) if folding in keep else None
     click.echo(rows_text([columns[i] for i in keep], shown, width=width, fold=place))
-    return [name for i, name in enumerate(columns) if i not in keep]
+    left = [clean(name) for i, name in enumerate(columns) if i not in keep]
+    if left and whole:
+        note(f"Columns that do not fit: {', '.join(left)}. {whole} has all.")
 
 
 def rows_text(
@@ -258,8 +279,7 @@ def write_rows(
         text, width = rows_text(columns, rows), terminal_width()
         if width is not None and len(text.splitlines()[1]) > width:
             if least_last and len(rows) > _TURNED:
-                left = table(columns, rows, least=columns[:0:-1])
-                note(f"Columns that do not fit: {', '.join(map(clean, left))}. --format csv has all.")
+                table(columns, rows, least=columns[:0:-1], whole="--format csv")
                 return
             text = _records_text(columns, rows) if rows else "\n".join(folded(", ".join(map(clean, columns)), width))
         click.echo(text)

@@ -101,9 +101,8 @@ def _service(seed: int, bookings: int, products: int, days: int) -> Iterator[str
 
 def _next(directory: Path, service: str, month: str) -> None:
     """What to do with it. `service` makes the same service again, so that what was pulled is still there; `month` is over."""
-    click.echo("\nNext")
     where = f"-C {directory}"
-    for what, why in (
+    steps = (
         (f"octo-sync ask {where}", "33 questions and their answers"),
         (
             f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"',
@@ -115,5 +114,5 @@ def _next(directory: Path, service: str, month: str) -> None:
         (service, "the service alone, to sync again and again"),
         (f"octo-sync serve {where} --open", "beside it: the dashboard, webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),
-    ):
-        click.echo(f"  uv run {what}    {console.styled('# ' + why, dim=True)}")
+    )
+    console.steps([(f"uv run {what}", why) for what, why in steps])

@@ -259,7 +259,4 @@ def _next(path: Path, directory: Path, token: _Token, *, missing: bool) -> None:
     ]
     if missing and token.step:
         steps.insert(0, (token.step, token.why))
-    click.echo("\nNext")
-    width = max(len(step) for step, _ in steps)
-    for step, why in steps:
-        click.echo(f"  {step:<{width}}   {console.styled('# ' + why, dim=True)}")
+    console.steps(steps)
