@@ -390,6 +390,22 @@ def test_the_digest_of_the_copy_is_that_of_the_warehouse(looked):
     assert looked.json("tables", "--digests")["tables"] == [dataclasses.asdict(one) for one in found]
 
 
+def test_the_configuration_is_shown_as_one_writes_it(empty):
+    """What is printed is a pipeline file, but for the token."""
+    shown = empty.ok("config", "show", "-p", "example")
+    before = {key: each["value"] for key, each in empty.json("config", "-p", "example")["settings"].items()}
+    (empty.directory / "pipelines").mkdir()
+    token = 'connections.acme.token = { env = "ACME_TOKEN" }\n'
+    (empty.directory / "pipelines/again.toml").write_text(shown + token)
+
+    again = empty.json("config")["settings"]
+    assert {key: each["value"] for key, each in again.items()} == before
+    assert 'connections.acme.limits.deadline = "90s"\n' in shown
+    assert 'sync.confirm_after = ["5s", "30s"]\n' in shown
+    assert "# publish.delta: not set\n" in shown
+    assert again["reconcile.ledger.fields"]["origin"] == "pipeline file"
+
+
 def test_a_token_is_never_shown(project):
     secret = "xyzzy-secret-token"
     for words in (

@@ -270,6 +270,16 @@ def tables_of(seen):
     return ESCAPES.sub("", seen).splitlines()
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_configuration_is_folded_at_words(empty, width):
+    words = ("config", "--origin", "-p", "example")
+
+    _, seen = on_a_terminal(empty, "-q", *words, width=width)
+
+    assert max(map(len, tables_of(seen))) <= width
+    assert seen.split() == empty.ok(*words).split()
+
+
 @pytest.mark.deep(6)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_what_lists_say_is_folded_at_words_and_fits(looked, width):

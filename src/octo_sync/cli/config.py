@@ -6,7 +6,10 @@ import click
 
 from octo_sync import pipeline as pipelines
 from octo_sync.cli import console, options
+from octo_sync.cli.layout import folded
 from octo_sync.errors import ConfigError
+from octo_sync.pipeline.keys import KEYS, pattern
+from octo_sync.pipeline.keys import show as toml
 
 
 @click.group(cls=options.Group, epilog=options.example("config --origin"))
@@ -35,19 +38,19 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
         console.document("config", {"path": str(path), "settings": settings})
         return
     console.note(f"# {path}")
-    heads = ("key", "value", "origin") if origin else ("key", "value")
-    click.echo(console.rows_text(heads, [(key, _text(value), where)[: len(heads)] for key, value, where in rows]))
+    width = console.terminal_width()
+    for key, value, where in rows:
+        line = _line(key, value) + (f"  # {where}" if origin and where else "")
+        click.echo("\n    ".join(folded(console.clean(line), width and width - len("    "))))
     console.warn(loaded.warnings)
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple | frozenset):
-        return ", ".join(map(str, value)) or "none"
-    return str(value) or '""'
+def _line(key: str, value: object) -> str:
+    """A line of a pipeline file; what none can say is a comment."""
+    kind = KEYS[pattern(tuple(key.split("."))) or ()].kind
+    if value in (None, ""):
+        return f"# {key}: not set"
+    return f"# {key}: {value}" if "{ env }" in kind else f"{key} = {toml(value, kind)}"
 
 
 @command.command("validate", epilog=options.example("config validate"))

@@ -1,6 +1,5 @@
 """`octo-sync init`: a pipeline file, and a first look at the service."""
 
-import json
 import re
 import shlex
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.flows.templates import filled
 from octo_sync.pipeline import Pipeline, values
 from octo_sync.pipeline.addresses import LAKE
+from octo_sync.pipeline.keys import show as toml
 
 _WAREHOUSE = "octo.duckdb"
 
@@ -91,9 +91,9 @@ def command(
         click.confirm(f"{path} is there already. Overwrite it?", abort=True, err=True)
     text = filled(
         Path(__file__).with_name("pipeline.toml.j2"),
-        destination=_toml(destination),
+        destination=toml(destination),
         name=name,
-        url=_toml(url.rstrip("/")),
+        url=toml(url.rstrip("/")),
         token=token.toml,
         private=_private(url),
         mark="# " if nightly == "none" else "",
@@ -129,7 +129,7 @@ def _token(variable: str | None, file: str | None, name: str, directory: Path) -
         # What was given may be the token itself, here as well: the error does not repeat it.
         file = _checked("--token-file", file, partial(_token_file, directory=directory))
         step = "" if file.startswith(_MANAGED) else f"install -m 0600 /dev/stdin {shlex.quote(str(directory / file))}"
-        return _Token(f"{{ file = {_toml(file)} }}", step, "then paste the token, Ctrl-D")
+        return _Token(f"{{ file = {toml(file)} }}", step, "then paste the token, Ctrl-D")
     variable = _checked("--token-env", variable or "", values.variable_name)
     return _Token(f'{{ env = "{variable}" }}', f"export {variable}=…", "or a line in .env beside the file")
 
@@ -200,17 +200,12 @@ def _name_of(url: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words[-1].lower()).strip("-") or "octo"
 
 
-def _toml(text: str) -> str:
-    """A TOML string; JSON's are a part of them."""
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _private(url: str) -> str:
     """The host of a private address, which the file has to permit, as TOML; empty where it need not."""
     with suppress(ValueError):
         host = urlsplit(url).hostname
         if host and values.refuse_address(values.service_url(url), allow_hosts=()):
-            return _toml(host)
+            return toml(host)
     return ""
 
 

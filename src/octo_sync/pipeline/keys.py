@@ -5,6 +5,8 @@ A key is one annotated line in `settings.py`, `connection.py` or `reconciling.py
 `scripts/configuration.py`). Times are seconds and sizes bytes once a file is read.
 """
 
+import json
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -33,17 +35,27 @@ class Key:
         return ".".join("NAME" if part == "*" else part for part in self.path)
 
 
-def show(value: object) -> str:
-    """A default as TOML would spell it."""
+_BARE = re.compile(r"[\w-]+", re.ASCII)
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+def show(value: object, kind: str = "") -> str:  # noqa: PLR0911 - one line for each kind of value
+    """A value of a `kind` as one writes it in a pipeline file."""
     match value:
         case bool():
             return str(value).lower()
+        case int() | float() if value and "duration" in kind and value % 1 == 0:
+            size, unit = next(each for each in _UNITS if value % each[0] == 0)
+            return f'"{value / size:.0f}{unit}"'
         case float() if value.is_integer():
             return str(int(value))
         case str() | Horizon():
-            return f'"{value}"'
+            return json.dumps(str(value), ensure_ascii=False)  # a part of TOML's texts
         case tuple():
-            return f"[{', '.join(show(item) for item in value)}]"
+            return f"[{', '.join(show(item, kind) for item in value)}]"
+        case Mapping() if value:
+            pairs = (f"{name if _BARE.fullmatch(name) else show(name)} = {show(each)}" for name, each in value.items())
+            return f"{{ {', '.join(pairs)} }}"
         case Mapping():
             return "{}"
         case _:
@@ -72,14 +84,14 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
             yield Key((*here, "*"), True, inner, "table", "", (inner.__doc__ or "").partition("\n")[0])  # noqa: FBT003
             yield from _keys(inner, (*here, "*"))
             continue
-        default = says.default or ("required" if is_required else _default(each))
+        default = says.default or ("required" if is_required else _default(each, kind))
         yield Key(here, False, base, kind, default, says.text)  # noqa: FBT003
 
 
-def _default(each: "Field[Any]") -> str:
+def _default(each: "Field[Any]", kind: str) -> str:
     value = each.default if each.default_factory is MISSING else each.default_factory()
     is_nothing = value in (None, "", Target()) or (is_dataclass(value) and not isinstance(value, Horizon))
-    return "none" if is_nothing else show(value)
+    return "none" if is_nothing else show(value, kind)
 
 
 KEYS: Mapping[tuple[str, ...], Key] = types.MappingProxyType({key.path: key for key in _keys(PipelineFile)})

@@ -280,9 +280,9 @@ def _settings(
     flat: dict[str, Setting] = {}
 
     def origin(path: tuple[str, ...]) -> str:
-        return next(
-            (origins[path[:length]] for length in range(len(path), 0, -1) if path[:length] in origins), "default"
-        )
+        above = [origins[path[:length]] for length in range(len(path), 0, -1) if path[:length] in origins]
+        below = (where for at, where in origins.items() if at[: len(path)] == path)
+        return above[0] if above else next(below, "default")
 
     def walk(table: "DataclassInstance", path: tuple[str, ...]) -> None:
         for each in fields(table):
@@ -291,9 +291,8 @@ def _settings(
                 for own, below in value.items():
                     walk(below, (*here, own))
             elif isinstance(value, TokenTable | Target):
-                parts = [(*here, part) for part in ("env", "file") if (*here, part) in origins]
                 secret = secrets.get(here)
-                flat[say.dotted(here)] = Setting(repr(secret) if secret else None, origin((parts or [here])[0]))
+                flat[say.dotted(here)] = Setting(repr(secret) if secret else None, origin(here))
             elif pattern(here) is None:
                 continue
             elif is_dataclass(value) and not isinstance(value, Horizon | type):
@@ -301,7 +300,8 @@ def _settings(
                     walk(value, here)
                 else:
                     written = {part.name: getattr(value, part.name) for part in fields(value)}
-                    flat[say.dotted(here)] = Setting({k: v for k, v in written.items() if v}, origin(here))
+                    is_given = value != type(value)()
+                    flat[say.dotted(here)] = Setting({k: v for k, v in written.items() if v and is_given}, origin(here))
             else:
                 flat[say.dotted(here)] = Setting(str(value) if isinstance(value, Horizon) else value, origin(here))
 
