@@ -202,6 +202,13 @@ def wrong_address(desk):
     return before, desk.look
 
 
+def not_started(desk):
+    desk.set(base_url="http://127.0.0.1:9/octo/v1")
+    before = desk.look()
+    desk.set(base_url=desk.service.base_url)
+    return before, desk.look
+
+
 def wrong_clock(desk):
     desk.skew = 3600
     before = desk.look()
@@ -260,6 +267,7 @@ CASES = {
     "address, again": service_says(
         fault("status_5xx", "/supplier", code=503), follow=lambda desk: desk.service.control("DELETE", "/faults")
     ),
+    "address, here": not_started,
     "token": service_says(
         nothing, follow=on_file(token={"env": "X", "default": TOKENS["all"]}), token={"env": "X", "default": "wrong"}
     ),
@@ -302,6 +310,9 @@ CASES = {
     "prices": service_says(quirks(fields_set=NO_PRICE)),
     "unreachable": pure(webhook(problem="nobody answered"), webhook()),
     "serve": pure(webhook(status=502, serves=False), webhook()),
+    "serve/on this machine": pure(
+        lambda _: webhook_findings("http://127.0.0.1:8787", Reached(problem="refused"), serves=False), webhook()
+    ),
     "proxy": pure(webhook(status=502), webhook()),
     "proxy answers": pure(webhook(status=200), webhook()),
     "proxy path": pure(webhook(status=404), webhook()),

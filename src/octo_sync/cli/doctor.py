@@ -103,7 +103,7 @@ def report(found: list[Finding]) -> None:
         if finding.consequence:
             console.say(console.clean(finding.consequence), head=f"        {'':<20} ")
         if finding.fix:
-            click.echo(f"        {'':<20} {console.styled('→ ' + console.clean(finding.fix), fg='cyan')}")
+            console.say(console.styled("→ " + console.clean(finding.fix), fg="cyan"), head=f"        {'':<20} ")
     failed, warned = (sum(f.level == level for f in found) for level in ("fail", "warn"))
     console.note(f"{failed} failed, {warned} to look at." if failed or warned else "Everything is fine.")
 

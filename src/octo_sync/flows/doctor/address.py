@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.machine import Finding
 from octo_sync.flows.webhooks.plan import HEADER
+from octo_sync.pipeline.values import is_loopback
 
 _WITHIN = 10.0
 _READ = 1024
@@ -97,6 +98,8 @@ def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Findin
     if reached.problem:
         text, fix = f"{host} cannot be reached from here: {reached.problem}", advise("unreachable", start=advise(usual))
         consequence = "Services cannot deliver; the copy is as fresh as its pulls."
+        if is_loopback(url) and not serves:
+            return [Finding(_AREA, "address", "warn", text, advise(usual), consequence=consequence)]
         return [Finding(_AREA, "address", "fail", text, fix, consequence=consequence)]
     cases = (
         (range(200, 300), f"{said} to a wrong secret: that is not our receiver", "proxy answers"),

@@ -61,6 +61,8 @@ ADVICE: Mapping[str, str] = {
     # a service
     "address": "check connections.{name}.base_url",
     "address, again": "check connections.{name}.base_url, then try again",  # the service did not answer
+    # Nobody listens there, on this machine.
+    "address, here": "start it: octo-sync sandbox serve, for the demo with --demo; or check connections.{name}.base_url",
     "token": "check the token: {origin}",  # the service refused it
     "https": "use https",
     "certificate": "have the certificate renewed or completed at the server",

@@ -19,8 +19,9 @@ def score(found: Sequence[Check]) -> tuple[int, int]:
 
 
 def quick_checks(seen: Seen, connection: Connection, kept: Kept) -> list[Check]:
-    """What the quick look can say."""
-    return [*capabilities.capabilities(seen, connection), capabilities.notifications(seen, kept)]
+    """What the quick look can say; of the length of lists only what there is to do."""
+    cut = [check for check in [lists.lengths(seen)] if check.fix]
+    return [*capabilities.capabilities(seen, connection), capabilities.notifications(seen, kept), *cut]
 
 
 def checks(seen: Seen, connection: Connection, kept: Kept) -> list[Check]:

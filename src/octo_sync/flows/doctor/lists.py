@@ -106,8 +106,8 @@ def lengths(seen: Seen) -> Check:
             return differs(name, "lists are cut after 100 records", meaning, fix)
         return passed(name, "exactly 100 bookings, and not more in two halves")
     if which := next((what for what, count in counts if quirks.looks_capped(count)), ""):
-        meaning = f"If lists are cut at 100, further {which} are not in the copy."
-        return differs(name, f"exactly 100 {which}, which looks cut", meaning, fix)
+        meaning = f"If this one is cut there, further {which} are not in the copy."
+        return Check(name, "unknown", f"exactly 100 {which}; some services cut lists at 100", meaning, fix)
     if longest > quirks.CAP:
         return passed(name, f"not cut at 100: a list of {longest} came whole")
     return unknown(name, f"the longest list had {longest} records; some services cut at 100")

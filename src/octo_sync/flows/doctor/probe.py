@@ -34,13 +34,19 @@ class KnownBooking:
 
 
 async def probe(
-    ask: Ask, seen: Seen, *, today: date, calls: int, cancelled: KnownBooking | None, availability: Horizon
+    ask: Ask, seen: Seen, *, today: date, calls: int, cancelled: KnownBooking | None, availability: Horizon | None
 ) -> None:
-    """Complete what was `seen` with at most so many `calls`; `availability` is the horizon that is to be kept."""
+    """Complete what was `seen` with at most so many `calls`.
+
+    `availability` is the horizon that is to be kept; without it only what a first look needs is asked.
+    """
     questions = _Questions(ask, seen, today, calls)
     if seen.bookings:
-        await questions.another_month()
         await questions.is_it_cut()
+    if availability is None:
+        return
+    if seen.bookings:
+        await questions.another_month()
         await questions.is_it_there()
     if cancelled is not None:
         await questions.is_it_listed(cancelled)

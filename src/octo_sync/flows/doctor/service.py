@@ -35,7 +35,8 @@ Certificate = Callable[[str, int], Awaitable[datetime | str]]
 """When the certificate of a host ends, or a sentence that says why none was shown."""
 
 MOST_CALLS = 16
-"""Of the whole look at one service; the quick one costs five, and two more where a capability seems to be ignored."""
+"""Of the whole look at one service; the quick one costs five, and two more each where a capability seems to be
+ignored and where a list of bookings may be cut."""
 _STRANGER = Secret("octo-sync-doctor-asks", "doctor")
 """A token that nobody was given."""
 _SKEW = 5.0
@@ -126,13 +127,13 @@ class _Look:
             await self._availability(products)
             await self._bookings()
             await self._subscriptions()
+            today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
+            reach = None if self._quick else self._kept.availability
+            await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
             if self._quick:
                 some = quick_checks(self._seen, self._connection, self._kept)
                 self._found += [as_finding(self._own, check) for check in some]
             else:
-                today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
-                reach = self._kept.availability
-                await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
                 await self._stranger()
                 found = checks(self._seen, self._connection, self._kept)
         calls = self._client.stats.requests
@@ -173,7 +174,8 @@ class _Look:
             fix = advise("token", origin=self._connection.token.origin)
             self._say(name, "fail", str(error), fix, refused=True)
         except ServiceUnavailable as error:
-            self._say(name, "fail", str(error), advise("address, again", name=self._own))
+            silent = error.status is None and is_loopback(self._connection.base_url)
+            self._say(name, "fail", str(error), advise("address, here" if silent else "address, again", name=self._own))
         except ServiceError as error:
             self._say(name, "fail", str(error))
         return None
@@ -224,7 +226,6 @@ class _Look:
         level: Level = "warn" if checked.bad or not checked.ids else "ok"
         fix = advise("bad records") if checked.bad else NONE if checked.ids else advise("no products")
         self._seen.products = answer
-        self._cut("products", len(checked.ids))
         self._say("products", level, f"{len(checked.ids)} products{bad}", fix)
         offered = quirks.languages_offered(answer.headers)
         if offered and "content" in self._connection.capabilities:
@@ -290,15 +291,9 @@ class _Look:
         if answer is None or checked is None:
             return
         self._seen.bookings.append((answer, window))
-        self._cut("bookings", len(checked.ids))
         means = quirks.booking_dates_mean(checked.dates, window)
         told = {"travel": "; dates are travel dates", "creation": "; dates are creation dates"}.get(means, "")
         self._say("bookings", "warn" if checked.bad else "ok", f"{len(checked.ids)} from {window}{told}")
-
-    def _cut(self, name: str, count: int) -> None:
-        if self._quick and quirks.looks_capped(count):
-            text = "exactly 100 records: the service may cut lists; sync asks for smaller windows then"
-            self._say(f"{name} list", "warn", text, advise("page size"))
 
     async def _subscriptions(self) -> None:
         # In the spelling that was found to work, because it is told there what to do about the other one.
