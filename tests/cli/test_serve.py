@@ -8,6 +8,7 @@ import socket
 import threading
 
 import pytest
+from tests.cli import conftest
 from tests.faults.serving import Copy, Program, Sandbox, asked, until
 
 
@@ -79,6 +80,17 @@ def test_trigger_makes_the_sandbox_tell(place):
     assert code == 0, said
     assert len(said.splitlines()) == 4
     until(lambda: len(copy.journal("select 1 from deliveries")) >= before + 4, 10, "four deliveries")
+
+
+def test_trigger_needs_no_token_because_it_calls_the_sandbox_alone(place):
+    sandbox, copy, _ = place
+    text = (copy.directory / "pipeline.toml").read_text().partition("[connections.main.limits]")[0]
+    shop = '[connections.{}]\nbase_url = "{}"\ntoken = {{ env = "NOBODY_SET_THIS" }}\n'
+    text = text.partition("[connections")[0] + shop.format("acme", "https://api.example.com")
+    (copy.directory / "without.toml").write_text(text + shop.format("box", sandbox.base_url))
+    done = conftest.Program(copy.directory)("sandbox", "trigger", "product", "-n", "2", "-p", "without.toml")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
 
 
 @pytest.mark.deep(5)
