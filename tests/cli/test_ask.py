@@ -54,6 +54,27 @@ def test_a_month_is_short_for_a_person_and_its_first_day_for_a_machine(looked):
         assert [split(line)[0] for line in lines] == [month[:7] for month in months]
 
 
+def test_a_whole_day_has_no_time_for_a_person(looked):
+    given = ["4", "--param", "below=2", "--param", "last=today+30d"]
+    rows = looked.json("ask", *given)["rows"]
+    lines = looked.ok("ask", *given, "--format", "md").splitlines()
+
+    place = [cell.strip() for cell in lines[0].split("|")].index("local_start_at")
+    shown = [line.split("|")[place].strip() for line in lines[2:]]
+    assert shown == [row["local_start_at"][:10] if row["is_all_day"] else row["local_start_at"] for row in rows]
+    assert {row["is_all_day"] for row in rows} == {True, False}
+
+
+def test_what_a_question_leaves_out_is_counted(project):
+    folder = project.directory / "warehouse/questions"
+    folder.mkdir(parents=True)
+    sold = project.json("sql", "select count(*) as n from fct_bookings where is_sold")["rows"][0]["n"]
+    for which, said in (("is_sold", f"Not shown: {sold} sold bookings.\n"), ("false", "")):
+        (folder / "ours.sql").write_text(f"-- not shown: sold booking: {which}\nselect 1 as x")
+        done = project("ask", "ours")
+        assert done.stderr.partition("ours\n")[2] == said
+
+
 def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_place(project):
     text = project.ok("ask", "18", "--show")
     assert "marts.fct_bookings" in text

@@ -332,6 +332,39 @@ def test_the_manifest_is_of_one_day_and_names_nobody(engine, world):
     assert not {"full_name", "email_address", "notes"} & set(rows[0])
 
 
+def test_a_departure_says_itself_whether_it_spans_the_day_and_its_product_where_it_is_not_known(engine, world):
+    """Of a product with times of start one is for the whole day; of one with opening hours another does not say."""
+    timed, open_ = (
+        next(
+            b for b in world.now.sold(**AHEAD)
+            if b["whole_day"] is whole_day and b["slot"] in {d["slot"] for d in world.now.departures}
+        )
+        for whole_day in (False, True)
+    )  # fmt: skip
+    told = (
+        "update core.availability set is_all_day = {} "
+        "where product_id = '{}' and option_id = '{}' and availability_id = '{}'"
+    )
+    with planted(
+        engine,
+        "; ".join(told.format(said, *b["slot"][1:]) for b, said in ((timed, "true"), (open_, "null"))),
+        "; ".join(told.format(said, *b["slot"][1:]) for b, said in ((timed, "false"), (open_, "true"))),
+    ):
+        for booking in (timed, open_):
+            rows = {row["booking_uuid"]: row for row in answer(engine, 10, day=booking["travel_date"])}
+            assert rows[booking["booking_uuid"]]["is_all_day"] is True
+
+
+def test_open_dated_bookings_are_in_no_row_and_counted(engine, world):
+    sold = [b for b in world.now.bookings if b["sold"]]
+    ever = {"first": "2000-01-01", "last": "2099-12-31"}
+    for number in (2, 11):
+        ((what, which),) = ALL[number].not_shown
+        ((count,),) = engine.query(f"select count(*) from marts.fct_bookings where {which}").rows
+        assert (what, count) == ("open-dated booking", len([b for b in sold if b["travel_date"] is None]))
+        assert count + sum(row["bookings"] for row in answer(engine, number, **ever)) == len(sold)
+
+
 def test_nearly_full_departures_are_open_and_ahead(engine, world):
     """Ahead of an instant, not of a wall clock: asked at the very start of a departure in each time zone."""
     last = TODAY + 25 * DAY

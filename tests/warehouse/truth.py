@@ -228,6 +228,7 @@ class Truth:
                     "option_name": self.options[ids[:3]]["title"]["en"],
                     "travel_date": day,
                     "start": naive(raw["local_start"]),
+                    "whole_day": raw["all_day"],
                     "utc_start": instant(raw["utc_start"]),
                     "end": naive(raw["local_end"]),
                     "utc_cutoff": instant(raw["utc_cutoff"]),
@@ -447,6 +448,7 @@ class Truth:
                 "capacity": d["capacity"],
                 "fill_rate": d["rate"],
                 "our_guests": d["our_guests"],
+                "is_all_day": d["whole_day"],
             }
             for d in self.departures
             if d["followed"] and first <= d["travel_date"] <= last and not d["sold_out"]
@@ -559,6 +561,7 @@ class Truth:
                     "status": b["status"],
                     "guests": b["guests"],
                     "tickets": ", ".join(f"{count} {name}" for name, count in sorted(names.items())),
+                    "is_all_day": b["whole_day"],
                 }
             )
         return answer
@@ -658,6 +661,7 @@ class Truth:
                 "fill_rate": d["rate"],
                 "is_sold_out": d["sold_out"],
                 "our_guests": d["our_guests"],
+                "is_all_day": d["whole_day"],
             }
             for d in self.departures
             if d["followed"] and d["utc_start"] > after and d["travel_date"] <= last

@@ -20,6 +20,7 @@
 -- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
 -- column: local_start_at: Start, wall clock at the venue.
 -- column: local_end_at: End, wall clock at the venue.
+-- column: is_all_day: Whether it spans the whole day: the time in local_start_at means nothing then.
 -- column: utc_start_at: Start as an instant.
 -- column: utc_cutoff_at: Until when it is sold; null where that is not told, before 1970 or after 2199.
 -- column: time_zone: IANA time zone of the venue.
@@ -99,6 +100,7 @@ select
   a.availability_id,
   a.local_start_at,
   a.local_end_at,
+  coalesce(a.is_all_day, p.availability_type = 'OPENING_HOURS', false) as is_all_day,
   a.local_date as travel_date,
   a.local_date - (cast(extract(day from a.local_date) as integer) - 1) as travel_month,
   a.utc_start_at,

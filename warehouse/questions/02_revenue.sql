@@ -3,6 +3,7 @@
 -- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart. Those without a travel date are in no row. Where known_from is empty, the service lists by day of booking, and who booked before that began may be missing.
 -- parameter: first: date: year: First travel date.
 -- parameter: last: date: year+1-1d: Last travel date.
+-- not shown: open-dated booking: is_sold and travel_date is null
 select
   b.currency,
   b.product_name,

@@ -12,6 +12,7 @@ select
   capacity,
   fill_rate,
   our_guests,
+  is_all_day,
   verified_at_utc
 from marts.fct_departures
 where is_followed and travel_date between cast($first as date) and cast($last as date)

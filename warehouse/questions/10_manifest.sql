@@ -24,8 +24,11 @@ select
   b.booking_uuid,
   b.channel_name,
   b.status,
+  coalesce(d.is_all_day, p.availability_type = 'OPENING_HOURS', false) as is_all_day,
   b.verified_at_utc
 from marts.fct_bookings b
 left join tickets t on t.booking_key = b.booking_key
+left join marts.dim_product p on p.product_key = b.product_key
+left join marts.fct_departures d on d.departure_key = b.departure_key and d.travel_date = b.travel_date
 where b.is_sold and b.travel_date = cast($day as date)
 order by b.local_start_at, b.product_name, b.option_name, b.booking_uuid

@@ -15,6 +15,7 @@ select
   our_guests,
   time_zone,
   utc_start_at,
+  is_all_day,
   verified_at_utc
 from marts.fct_departures
 where is_followed and utc_start_at > cast($after as timestamptz) and travel_date <= cast($last as date)

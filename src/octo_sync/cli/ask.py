@@ -15,6 +15,7 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.flows import ask
 from octo_sync.flows.ask import Question, Value
 from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced
+from octo_sync.flows.wording import plural
 
 
 @click.command(epilog=options.example("ask 14"))
@@ -83,11 +84,15 @@ def command(
 
 
 def _remarks(copy: Copy, question: Question) -> list[str]:
-    """What one has to know about amounts; a copy without the tables for it says nothing."""
+    """What is in no row, and what one has to know about amounts; a copy without the tables for it says nothing."""
+    remarks = []
     with contextlib.suppress(OctoSyncError):
+        for what, which in question.not_shown:
+            ((count,),) = copy.sql(f"select count(*) from marts.fct_bookings where {which}").rows()  # noqa: S608 - the question's own
+            remarks += [f"Not shown: {plural(count, what)}."] if count else []
         if concerns(question):
-            return [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
-    return []
+            remarks += [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
+    return remarks
 
 
 def _list(known: Sequence[Question], form: str) -> None:
@@ -142,15 +147,21 @@ def _why_none(question: Question) -> str:
 
 
 def _readable(columns: Sequence[str], rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
-    """Shares with four decimals, instants to the second and months as `2026-11` for people; machines get all of them."""
+    """Shares with four decimals, instants to the second, months as `2026-11` and starts of whole days as their day, for people.
+
+    Machines get all of them.
+    """
     if form not in ("table", "md"):
         return rows
 
-    def short(column: str, value: object) -> object:
+    def short(column: str, value: object, row: Sequence[Any]) -> object:
         if isinstance(value, float):
             return round(value, 4)
         if isinstance(value, date) and column.endswith("_month"):
             return f"{value:%Y-%m}"
-        return value.replace(microsecond=0) if isinstance(value, datetime) else value
+        if not isinstance(value, datetime):
+            return value
+        is_day = column == "local_start_at" and dict(zip(columns, row, strict=True)).get("is_all_day")
+        return value.date() if is_day else value.replace(microsecond=0)
 
-    return [tuple(map(short, columns, row)) for row in rows]
+    return [tuple(short(c, v, row) for c, v in zip(columns, row, strict=True)) for row in rows]

@@ -7,9 +7,11 @@ A file's headers say what it answers and what it wants to know:
 -- parameter: first: date: today: First travel date.
 -- parameter: below: number: 0.2: Weak is below this share.
 -- yes: is_fresh, is_complete
+-- not shown: open-dated booking: is_sold and travel_date is null
 ```
 
-The last one is of a question of yes or no: yes is when these columns are true in every row.
+`yes` is of a question of yes or no: yes is when these columns are true in every row. `not shown` says what one of
+`fct_bookings` is called that the answer leaves out, and its condition.
 
 In the select a parameter is `$first`. A default that is empty must be given by whoever asks. Dates may be relative to the
 day of asking: `today-7d`, `month-1` (the first day of last month), `month-1d` (its last), `year` (1 January), `year+1-1d`
@@ -33,6 +35,7 @@ TYPES = ("date", "instant", "integer", "number", "text")
 
 _QUESTION = re.compile(r"^--\s*question:\s*(.+?)\s*$", re.MULTILINE)
 _YES = re.compile(r"^--\s*yes:\s*(.+?)\s*$", re.MULTILINE)
+_NOT_SHOWN = re.compile(r"^--\s*not shown:\s*(.+?)\s*:\s*(.+?)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"^--\s*parameter:\s*(\w+)\s*:\s*(\w+)\s*:\s*(.*?)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
 _NAMED = 3
 """Rows that speak against a yes and are named."""
@@ -54,7 +57,8 @@ class Parameter:
 class Question:
     """A question: its number (None for a user's own without one), its text and its parameters.
 
-    `yes` names the columns that are true in every row where the answer is yes; () = it is no question of yes or no.
+    `yes` names the columns that are true in every row where the answer is yes; () = it is no question of yes or no. `not_shown`
+    has which bookings are in no row, in words and as a condition.
     """
 
     number: int | None
@@ -64,6 +68,7 @@ class Question:
     parameters: tuple[Parameter, ...]
     file: SqlFile
     yes: tuple[str, ...] = ()
+    not_shown: tuple[tuple[str, str], ...] = ()
 
     @property
     def sql(self) -> str:
@@ -105,6 +110,7 @@ def _read(file: SqlFile) -> Question:
         parameters=parameters,
         file=file,
         yes=tuple(told[1].replace(",", " ").split()) if (told := _YES.search(file.text)) else (),
+        not_shown=tuple(_NOT_SHOWN.findall(file.text)),
     )
 
 
