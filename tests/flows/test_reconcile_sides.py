@@ -474,6 +474,24 @@ def test_what_the_file_leaves_out_is_told_and_a_query_may_have_several_lines(cop
     assert {item.differences[0].code for item in outcome.items} == {"unknown_here", "totals_row"}
 
 
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        (",12.00,,Summe EUR", "totals_row"),
+        (",12.00,,Sumatra", "unknown_here"),
+        ("B9,12.00,,Total", "unknown_here"),
+        (",13.00,,Total\nB9,2.00,,", "unknown_here"),
+    ],
+)
+def test_a_last_row_without_a_key_may_say_in_a_column_that_nobody_reads_that_it_is_a_total(copy, tmp_path, last, code):
+    """It is proposed, and is a difference still."""
+    book(copy, "ours", "B1")
+    ledger(tmp_path, "B1,10.00,EUR,SALE", last, head="no,gross,currency,kind")
+    outcome = compared(copy, tmp_path, LEDGER)
+    assert set(codes(outcome)) == {code}
+    assert counted(outcome) == {"matched": 1, "missing_here": len(last.splitlines())}
+
+
 def test_the_eight_lines_of_the_page_reconcile_its_rows(copy, tmp_path):
     """A spreadsheet's export: decimal commas, days first, wall clocks of Lisbon."""
     page = (ROOT / "docs" / "reconciliation.md").read_text(encoding="utf-8").partition("## The two sides")[0]

@@ -74,6 +74,16 @@ def test_only_rows_for_which_the_condition_is_true_are_the_ledgers(ledger):
     )
 
 
+def test_of_the_last_row_all_cells_are_known(ledger):
+    for left_out, cells in ((3, ["B2", "FEE", "1.00", "2026-11-21"]), (2, ["B3", "SALE", "20.00", "2026-11-22"])):
+        found = ledger(wanted=WANTED[:1], skip_footer=left_out)
+        last = found.rows.num_rows - 1
+        assert list(found.last(last)) == cells
+        assert list(found.last(last - 1)) == []
+    found = ledger(wanted=WANTED[:1], where="kind = 'SALE'")
+    assert list(found.last(1)) == ["B3", "SALE", "20.00", "2026-11-22"]
+
+
 def test_the_condition_may_be_about_a_compared_column_which_is_a_text_there(ledger):
     found = ledger(where="NO like 'B%' and no is not null and try_cast(gross as decimal(9, 2)) >= 10.5")
     assert numbers(found) == ["B1", "B3"]

@@ -4,7 +4,7 @@ Matching and comparing are SQL over whole sides; only items that a person may wa
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ def reconcile(
     facts: Facts,
     acceptances: Sequence[Acceptance] = (),
     earlier: Collection[Earlier] = (),
+    last: Callable[[int], Iterable[object]] = lambda _: (),
 ) -> Outcome:
     """Compare two sides.
 
@@ -44,13 +45,14 @@ def reconcile(
         facts: What else the copy knows.
         acceptances: Differences that somebody lets be.
         earlier: What is open; an item of it keeps its key when others with the same reference come or go.
+        last: All cells of a row there that is the last of its file, by its number; of any other none.
 
     Raises:
         ReconcileError: The rules do not fit the rows, nearly nothing fits, the arithmetic does not close, or
             DuckDB fails.
     """
     types = kinds(rules, here.schema)
-    maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances}, earlier)
+    maker = Maker(rules, types, here, there, sides, place, last, facts, {a.key: a for a in acceptances}, earlier)
     try:
         with closing(load(rules, types, here, there)) as db:
             match(db, rules)

@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -141,15 +142,19 @@ class Totals:
         self._columns = [rules.fields[i].there for i in amounts]
         self._sums = db.execute(f"select {sums} from t").fetchall()[0] if amounts else ()
 
-    def word(self, row: Row) -> str:
-        """The word by which a row says that it is one; '' when it says none."""
-        return next((v for v in row.values() if isinstance(v, str) and _TOTAL.fullmatch(v.strip())), "")
+    def word(self, row: Row, cells: Callable[[], Iterable[object]]) -> str:
+        """The word by which a row says that it is one; '' when it says none. One without any key may say it in all `cells`."""
+        said = chain(row.values(), () if self._has_key(row) else cells())
+        return next((v for v in said if isinstance(v, str) and _TOTAL.fullmatch(v.strip())), "")
+
+    def _has_key(self, row: Row) -> bool:
+        return any(
+            row.get(column) is not None for key in self._rules.keys if len(key.there) == 1 for column in key.there
+        )
 
     def is_sum(self, row: Row) -> bool:
         """Whether a row without any key has an amount that is the sum of all the others."""
-        if any(row.get(column) is not None for key in self._rules.keys if len(key.there) == 1 for column in key.there):
-            return False
-        return any(
+        return not self._has_key(row) and any(
             row.get(column) is not None and whole is not None and row[column] != 0 and 2 * Decimal(row[column]) == whole
             for column, whole in zip(self._columns, self._sums, strict=True)
         )

@@ -1,10 +1,11 @@
 """The items that a person may want to look at, with both sides' rows, what differs and why."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
@@ -84,6 +85,7 @@ class Maker:
     there: "pa.Table"
     sides: tuple[Side, Side]
     place: Callable[[int], str]
+    last: Callable[[int], Iterable[object]]
     facts: Facts
     acceptances: Mapping[str, Acceptance]
     earlier: Collection[Earlier]
@@ -290,7 +292,7 @@ class Maker:
                 row=(h or t)[0], window=self.rules.window, date=self.rules.date, known=bookings, compared=compared,
                 is_owed=named.get(each.number) in owed or any(str(booking["booking_uuid"]) in owed for booking in bookings),
                 is_covered=covered.get(day) if day is not None else None, twin=twins.get(each.number, ""),
-                word=totals.word(t[0]) if t else "", is_sum=bool(t) and totals.is_sum(t[0]),
+                word=totals.word(t[0], partial(self.last, each.there[0])) if t else "", is_sum=bool(t) and totals.is_sum(t[0]),
             )  # fmt: skip
         return cases
 

@@ -87,6 +87,7 @@ def compare(
         ledger.rows,
         sides=sides(reader, facts, rows, ledger),
         place=ledger.place,
+        last=ledger.last,
         facts=facts,
         acceptances=[model.Acceptance(a.key, a.note, a.accepted_by, a.accepted_at, a.until) for a in accepted],
         earlier={model.Earlier(one.key, one.booking_uuid, one.day) for one in earlier},

@@ -6,6 +6,7 @@ Ledgers that have types already are read here too: Parquet files, and tables tha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -111,7 +112,12 @@ def _parquet(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> 
     rows = max(0, table.num_rows - form.skip_footer)
     notes = [keeping.footer(label, range(rows + 1, table.num_rows + 1))] if rows < table.num_rows else []
     columns = [[table.column(names[at]).slice(0, rows)] for at in positions]
-    return Found(columns, Stretch(f"{label}, row ", range(1, rows + 1)), tuple(notes))
+    stretch = Stretch(f"{label}, row ", range(1, rows + 1), cells=lambda number: _cells(pq.read_table(path), number))
+    return Found(columns, stretch, tuple(notes))
+
+
+def _cells(table: pa.Table, number: int) -> Sequence[object]:
+    return [column[number - 1].as_py() for column in table.columns]
 
 
 def of_table(table: pa.Table, origin: str, wanted: Sequence[Wanted], form: Format) -> Ledger:
@@ -122,5 +128,5 @@ def of_table(table: pa.Table, origin: str, wanted: Sequence[Wanted], form: Forma
     """
     wanted = base.same_kinds(wanted)
     columns = [[table.column(at)] for at in base.find(table.column_names, wanted, origin)]
-    found = Found(columns, Stretch("row ", range(1, table.num_rows + 1), f" of {origin}"))
+    found = Found(columns, Stretch("row ", range(1, table.num_rows + 1), f" of {origin}", partial(_cells, table)))
     return assemble([found], wanted, form, origin=origin, as_of=None)

@@ -1,7 +1,7 @@
 """What is asked of a ledger, what the pipeline file says of it, and what was read."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -59,11 +59,15 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows that came one after another from one place: `before`, a number of `numbers`, and `after` say where one is."""
+    """Rows that came one after another from one place: `before`, a number of `numbers`, and `after` say where one is.
+
+    `cells` has all that stands in the row of a number, also in columns that nobody wants; it is asked for the last row alone.
+    """
 
     before: str
     numbers: Sequence[int]
     after: str = ""
+    cells: Callable[[int], Iterable[object]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +90,20 @@ class Ledger:
 
     def place(self, row: int) -> str:
         """Where row `row` (from 0) begins, e.g. `ledger-2026-11.csv, line 17`."""
+        stretch, at = self._at(row)
+        return f"{stretch.before}{stretch.numbers[at]}{stretch.after}"
+
+    def last(self, row: int) -> Iterable[object]:
+        """All cells of row `row` where it is the last one of its file, also of columns that nobody wants; else none."""
+        stretch, at = self._at(row)
+        return stretch.cells(stretch.numbers[at]) if at + 1 == len(stretch.numbers) else ()
+
+    def _at(self, row: int) -> tuple[Stretch, int]:
         ends = list(accumulate(len(stretch.numbers) for stretch in self.stretches))
         if not 0 <= row < (ends[-1] if ends else 0):
             raise IndexError(row)
         at = bisect_right(ends, row)
-        stretch = self.stretches[at]
-        number = stretch.numbers[row - (ends[at - 1] if at else 0)]
-        return f"{stretch.before}{number}{stretch.after}"
+        return self.stretches[at], row - (ends[at - 1] if at else 0)
 
 
 def labels(paths: Sequence[Path]) -> list[str]:

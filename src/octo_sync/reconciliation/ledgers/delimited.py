@@ -4,7 +4,8 @@ import csv
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -149,7 +150,12 @@ def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wante
         if left := there[-form.skip_footer :]:
             notes.append(keeping.footer(label, [numbers[at] for at in left]))
             numbers, table = numbers[: left[0]], table.slice(0, left[0])
-    return _without_blank([table.column(names[at]) for at in positions], numbers, label, notes)
+    stretch = Stretch(f"{label}, line ", numbers, cells=partial(_cells, path, code, head.delimiter))
+    return _without_blank([table.column(names[at]) for at in positions], stretch, label, notes)
+
+
+def _cells(path: Path, code: str, delimiter: str, line: int) -> Sequence[str]:
+    return next(csv.reader(islice(encoding.lines(path, code), line - 1, None), delimiter=delimiter))
 
 
 def _empty(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
@@ -160,7 +166,7 @@ def _empty(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     return empty
 
 
-def _without_blank(columns: list[pa.ChunkedArray], numbers: Sequence[int], label: str, notes: list[str]) -> Found:
+def _without_blank(columns: list[pa.ChunkedArray], stretch: Stretch, label: str, notes: list[str]) -> Found:
     """Rows that have nothing in any wanted column are none; a note says so where others follow."""
     columns = [pc.utf8_trim_whitespace(column) for column in columns]
     there = pc.invert(_empty(columns))
@@ -169,9 +175,9 @@ def _without_blank(columns: list[pa.ChunkedArray], numbers: Sequence[int], label
         holes = (kept[-1] + 1 if kept else 0) - len(kept)
         if holes:
             notes.append(f"{label}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out.")
-        numbers = array("q", (numbers[at] for at in kept))
+        stretch = replace(stretch, numbers=array("q", (stretch.numbers[at] for at in kept)))
         columns = [column.filter(there) for column in columns]
-    return Found([[column] for column in columns], Stretch(f"{label}, line ", numbers), tuple(notes))
+    return Found([[column] for column in columns], stretch, tuple(notes))
 
 
 def _records(path: Path, code: str, head: _Head) -> Iterator[tuple[int, list[str]]]:

@@ -10,6 +10,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +108,15 @@ def _sheet(
     notes = [keeping.footer(place, footer)] if footer else []
     if holes:
         notes.append(f"{place}: {holes} row{'s' * (holes > 1)} with nothing in the wanted columns were left out.")
-    return Found(cells.columns(), Stretch(f"{place}, row ", numbers), tuple(notes))
+    stretch = Stretch(f"{place}, row ", numbers, cells=partial(_cells, str(archive.filename), name))
+    return Found(cells.columns(), stretch, tuple(notes))
+
+
+def _cells(path: str, sheet: str, row: int) -> list[Any]:
+    import python_calamine as calamine  # noqa: PLC0415 - an extra that few need
+
+    with calamine.CalamineWorkbook.from_path(path) as book:
+        return next(islice(book.get_sheet_by_name(sheet).iter_rows(), row - 1, None))
 
 
 def _without_footer(
