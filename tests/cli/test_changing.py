@@ -17,6 +17,7 @@ import pytest
 from tests.cli.conftest import finish
 
 from octo_sync import __version__
+from octo_sync.cli import demo, sandbox
 from octo_sync.destinations.duckdb import files as duckdb_files
 from octo_sync.flows.doctor import service as doctor_service
 from octo_sync.flows.doctor.seen import Kept
@@ -357,6 +358,18 @@ def test_the_sandbox_serves_until_a_signal_says_what_to_call(empty, number, code
 
     assert ended == code
     assert "Traceback" not in err
+
+
+def test_the_demos_service_alone_is_the_one_that_the_demo_has_pulled(capsys):
+    sizes = {p.name: p.default for p in demo.command.params if p.name in ("seed", "bookings", "products", "days")}
+    serve = sandbox.command.commands["serve"]
+    with serve.make_context("serve", ["--demo"]) as context:
+        config = sandbox._config({k: v for k, v in context.params.items() if k not in ("host", "port", "public")})
+        sandbox._announce("http://127.0.0.1:8808/octo/v1", config, is_demo=True)
+
+    assert len(sizes) == 4
+    assert {name: getattr(config, name) for name in sizes} == sizes
+    assert "octo-sync sync -C octo-demo\n" in capsys.readouterr().out, "its tokens are known there"
 
 
 def test_the_sandbox_refuses_addresses_others_can_reach_and_ports_in_use(empty, service):

@@ -143,6 +143,12 @@ def test_a_mistyped_command_says_what_may_be_meant(empty, words, meant):
     assert f'did you mean "{meant}"?' in done.stderr
 
 
+def test_what_is_for_all_commands_may_stand_behind_each():
+    for name, command in ALL.items():
+        if not isinstance(command, click.Group):
+            assert {"-q", "--debug", "--color"} <= {word for p in command.params for word in p.opts}, name
+
+
 def test_a_pipeline_is_named_in_one_way(empty):
     done = empty("sync", "shop")
 

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -209,6 +210,31 @@ def test_init_says_when_the_token_would_travel_in_the_open(empty, address, is_to
 
     assert done.returncode in (0, 2), done.stderr
     assert ("travels to this address unencrypted" in done.stderr) is is_told
+
+
+def test_what_to_do_next_is_folded_as_a_shell_reads_it(empty):
+    place = "a-directory-of-a-rather-long-name/below-another-one"
+    words = ("--name", "acme", "--url", "https://api.example.com", "--token-env", "ACME_TOKEN")
+
+    _, seen = on_a_terminal(empty, "init", "--no-test", *words, "-C", place, width=70)
+
+    said = ESCAPES.sub("", seen).partition("\nNext\n")[2]
+    assert max(map(len, said.splitlines())) <= 70
+    commands = [shlex.split(line) for line in said.replace("\\\n", "").splitlines() if not line.startswith("  #")]
+    assert ["octo-sync", "sync", "-C", place, "--dry-run"] in commands
+    assert {each[0] for each in commands} == {"export", "octo-sync"}
+
+
+def test_advice_is_folded_and_says_how_to_start_a_service_of_this_machine(fresh):
+    address = {"OCTO_SYNC_CONNECTIONS__SHOP__BASE_URL": "http://127.0.0.1:9/octo/v1"}
+
+    code, seen = on_a_terminal(fresh, "doctor", "--quick", environment=address, width=60)
+
+    lines = tables_of(seen)
+    assert code == 1
+    assert max(map(len, lines)) <= 60
+    advice = "→ start it: octo-sync sandbox serve, for the demo with --demo; or check connections.shop.base_url"
+    assert advice in " ".join(" ".join(lines).split())
 
 
 def test_an_error_is_folded_at_words(looked):

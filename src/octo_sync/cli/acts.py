@@ -191,7 +191,9 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
             await asyncio.gather(_subscribe(project.ports), views)
             progress.total.clear()  # what subscribing has marked the pull marks again
             result = await sync(project.ports, Scope(), command="demo", publishing=False)
+        progress.expect(None, "webhooks: changes are made, told and fetched")
         told = await be_told(loaded, control)
+        progress.expect(None, "marts and checks")
         async with open_project(loaded, command="demo") as project:
             result.published, state = await asyncio.gather(
                 asyncio.to_thread(mirror_and_publish, project.ports), asyncio.to_thread(_state, loaded, control)

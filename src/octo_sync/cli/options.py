@@ -27,11 +27,7 @@ FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
 def project(function: F) -> F:
-    """`-C` and `-p`: which pipeline, in which directory; and what may stand before the command too."""
-    for spellings in (("-q", "--quiet"), ("--debug",)):
-        hidden = click.option(*spellings, is_flag=True, hidden=True, expose_value=False, callback=_for_all)
-        function = hidden(function)
-    function = color(hidden=True)(function)
+    """`-C` and `-p`: which pipeline, in which directory."""
     function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
         function
     )
@@ -43,8 +39,17 @@ def directory(
     default: Path = Path(),
     **more: Any,  # noqa: ANN401 - of `click.option`
 ) -> Callable[[F], F]:
-    """`-C`."""
-    return click.option("-C", "--directory", type=FOLDER, default=default, help=text, **more)
+    """`-C`; and what may stand before the command too."""
+    chosen = click.option("-C", "--directory", type=FOLDER, default=default, help=text, **more)
+    return lambda function: chosen(everywhere(function))
+
+
+def everywhere(function: F) -> F:
+    """What may stand before the command too."""
+    for spellings in (("-q", "--quiet"), ("--debug",)):
+        hidden = click.option(*spellings, is_flag=True, hidden=True, expose_value=False, callback=_for_all)
+        function = hidden(function)
+    return color(hidden=True)(function)
 
 
 def param(text: str = "A value for a question's parameter; repeatable.") -> Callable[[F], F]:

@@ -36,8 +36,10 @@ def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
 
 
 def _expected(progress: "Progress") -> str:
-    """When it will be over and why then, where a service's pace decides that."""
-    return f"{progress.pace}: expected to end at {instant_text(progress.ends_at)}" if progress.ends_at else ""
+    """When it will be over and why then, where a service's pace decides that; else what is done meanwhile."""
+    return (
+        f"{progress.pace}: expected to end at {instant_text(progress.ends_at)}" if progress.ends_at else progress.pace
+    )
 
 
 @contextlib.contextmanager

@@ -52,6 +52,7 @@ command.default = "serve"
     "--today", type=click.DateTime(["%Y-%m-%d"]), help="The clock starts at noon of this day.  [default: now]"
 )
 @click.option("--frozen", is_flag=True, help="Stop the clock.")
+@options.everywhere
 def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: ANN401 - handed on as they are
     """Serve until Ctrl-C; prints the address and tokens to use.
 
@@ -65,9 +66,9 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
     def ready(base_url: str) -> None:
         _remember(told)
-        _announce(base_url, config)
+        _announce(base_url, config, is_demo=is_demo)
 
-    config = _config(size)
+    is_demo, config = size["demo"], _config(size)
     try:
         Sandbox(config, host=host, port=port, ready=ready).run()
     except OSError as error:
@@ -104,14 +105,17 @@ def _remember(told: list[int]) -> None:
         signal.signal(number, noting)
 
 
-def _announce(base_url: str, config: "SandboxConfig") -> None:
+def _announce(base_url: str, config: "SandboxConfig", *, is_demo: bool) -> None:
     origin = base_url.removesuffix("/octo/v1")
     console.label("Base URL", base_url)
     console.label("Tokens", "  ".join(t.secret for t in config.tokens))
     console.label("Control", f"{origin}/_sandbox")
-    usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says
+    usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says, and the demo's file
     where = "" if usual else f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} "
-    console.label("Sync", f"{where}octo-sync sync -p sandbox")
+    sync = f"{where}octo-sync sync -p sandbox"
+    if is_demo:  # its tokens are those of the demo's file
+        sync = f"octo-sync sync -C octo-demo{'' if usual else ', with this base_url in its pipeline file'}"
+    console.label("Sync", sync)
     console.note("Ctrl-C ends it.")
     sys.stdout.flush()
 

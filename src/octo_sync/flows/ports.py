@@ -56,7 +56,7 @@ class Progress:
     ends_at: datetime | None = None
     """When all of it is expected to be done, where a pace that must be kept decides that."""
     pace: str = ""
-    """Which pace that is."""
+    """Which pace that is, or what is done where nothing is counted."""
     changed: Callable[["Progress"], None] = lambda _: None
 
     def plan(self, kind: str, count: int) -> None:
