@@ -365,7 +365,7 @@ def test_the_demos_service_alone_is_the_one_that_the_demo_has_pulled(capsys):
     serve = sandbox.command.commands["serve"]
     with serve.make_context("serve", ["--demo"]) as context:
         config = sandbox._config({k: v for k, v in context.params.items() if k not in ("host", "port", "public")})
-        sandbox._announce("http://127.0.0.1:8808/octo/v1", config, is_demo=True)
+        sandbox._announce("http://127.0.0.1:8808/octo/v1", config)
 
     assert len(sizes) == 4
     assert {name: getattr(config, name) for name in sizes} == sizes

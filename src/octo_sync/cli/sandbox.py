@@ -14,7 +14,7 @@ from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
 from octo_sync.pipeline import find
 from octo_sync.pipeline.values import is_loopback
-from octo_sync.sandbox.config import SandboxConfig, demo_config
+from octo_sync.sandbox.config import CHANNELS, SandboxConfig, demo_config
 from octo_sync.sandbox.server import Sandbox
 
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -66,9 +66,9 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
     def ready(base_url: str) -> None:
         _remember(told)
-        _announce(base_url, config, is_demo=is_demo)
+        _announce(base_url, config)
 
-    is_demo, config = size["demo"], _config(size)
+    config = _config(size)
     try:
         Sandbox(config, host=host, port=port, ready=ready).run()
     except OSError as error:
@@ -105,17 +105,17 @@ def _remember(told: list[int]) -> None:
         signal.signal(number, noting)
 
 
-def _announce(base_url: str, config: "SandboxConfig", *, is_demo: bool) -> None:
+def _announce(base_url: str, config: "SandboxConfig") -> None:
     origin = base_url.removesuffix("/octo/v1")
     console.label("Base URL", base_url)
     console.label("Tokens", "  ".join(t.secret for t in config.tokens))
     console.label("Control", f"{origin}/_sandbox")
     usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says, and the demo's file
-    where = "" if usual else f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} "
-    sync = f"{where}octo-sync sync -p sandbox"
-    if is_demo:  # its tokens are those of the demo's file
-        sync = f"octo-sync sync -C octo-demo{'' if usual else ', with this base_url in its pipeline file'}"
-    console.label("Sync", sync)
+    # The demo's file has a connection for each of its tokens.
+    is_demo = config.tokens == CHANNELS
+    named = [token.name for token in config.tokens] if is_demo else ["sandbox"]
+    where = "".join(f"OCTO_SYNC_CONNECTIONS__{name.upper()}__BASE_URL={base_url} " for name in named if not usual)
+    console.label("Sync", f"{where}octo-sync sync {'-C octo-demo' if is_demo else '-p sandbox'}")
     console.note("Ctrl-C ends it.")
     sys.stdout.flush()
 

@@ -53,11 +53,9 @@ def show(value: object, kind: str = "") -> str:  # noqa: PLR0911 - one line for 
             return json.dumps(str(value), ensure_ascii=False)  # a part of TOML's texts
         case tuple():
             return f"[{', '.join(show(item, kind) for item in value)}]"
-        case Mapping() if value:
-            pairs = (f"{name if _BARE.fullmatch(name) else show(name)} = {show(each)}" for name, each in value.items())
-            return f"{{ {', '.join(pairs)} }}"
         case Mapping():
-            return "{}"
+            pairs = (f" {key if _BARE.fullmatch(key) else show(key)} = {show(each)}" for key, each in value.items())
+            return f"{{{','.join(pairs)}{' ' if value else ''}}}"
         case _:
             return str(value)
 
