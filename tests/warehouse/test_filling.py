@@ -115,7 +115,7 @@ def test_a_departure_is_held_against_what_others_had_so_many_days_ahead(engine, 
 
 def test_the_rows_are_the_open_departures_of_thirty_days(engine, world):
     wanted = {
-        "|".join(d["slot"])
+        "|".join(d["slot"]): d["whole_day"]
         for d in world.now.departures
         if d["taken"] is not None
         and d["status"] != "CLOSED"
@@ -123,7 +123,8 @@ def test_the_rows_are_the_open_departures_of_thirty_days(engine, world):
         <= (d["travel_date"] - TODAY.astimezone(ZoneInfo(world.now.products[d["product"]]["time_zone"])).date()).days
         <= 30
     }
-    assert pace(engine).keys() == wanted
+    assert {key: row["is_all_day"] for key, row in pace(engine).items()} == wanted
+    assert set(wanted.values()) == {True, False}
 
 
 def test_the_question_has_those_that_are_fuller_by_so_much(engine, world):

@@ -515,6 +515,7 @@ def test_a_departure_that_was_proven_gone_is_a_change_without_a_status(engine, w
         assert answer(engine, 20, since=(at + dt.timedelta(seconds=1)).isoformat()) == []
     assert row == {
         "product_name": gone["product_name"], "option_name": gone["option_name"], "local_start_at": gone["start"],
+        "is_all_day": gone["whole_day"],
         "changed_at_utc": at, "changed_fields": "is_deleted", "status_before": gone["status"], "status": None,
         "vacancies_before": gone["vacancies"], "vacancies": None, "capacity_before": gone["capacity"], "capacity": None,
     }  # fmt: skip

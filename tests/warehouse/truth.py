@@ -740,6 +740,7 @@ def availability_changes(before, now):
             "vacancies": d["vacancies"],
             "capacity_before": was["capacity"],
             "capacity": d["capacity"],
+            "is_all_day": d["whole_day"],
         }
         for d in now.departures
         if (was := old.get(d["slot"])) and any(was[name] != d[name] for name in told)

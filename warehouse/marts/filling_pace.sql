@@ -8,6 +8,7 @@
 -- column: product_name: Title, else internal name, else id.
 -- column: option_name: Title, else internal name, else id.
 -- column: local_start_at: Start, wall clock at the venue.
+-- column: is_all_day: Whether it spans the whole day: the time in local_start_at means nothing then.
 -- column: travel_date: Day of travel at the venue.
 -- column: days_ahead: Days from the last verification to travel, both at the venue.
 -- column: compared_days_ahead: How many days ahead the departures were that it is held against.
@@ -33,14 +34,14 @@ ahead as (
   from (
     select
       departure_key, product_key, option_key, connection_id, product_name, option_name, local_start_at, travel_date,
-      travel_date - today as days_ahead, capacity, taken, fill_rate, verified_at_utc
+      travel_date - today as days_ahead, capacity, taken, fill_rate, is_all_day, verified_at_utc
     from days
     where fill_rate is not null and travel_date - today between 1 and 30
   ) as d
   join checkpoints c on c.days_ahead <= d.days_ahead
   group by
     d.departure_key, d.product_key, d.option_key, d.connection_id, d.product_name, d.option_name, d.local_start_at,
-    d.travel_date, d.days_ahead, d.capacity, d.taken, d.fill_rate, d.verified_at_utc
+    d.travel_date, d.days_ahead, d.capacity, d.taken, d.fill_rate, d.is_all_day, d.verified_at_utc
 ),
 past as (
   select
@@ -92,6 +93,7 @@ select
   a.product_name,
   a.option_name,
   a.local_start_at,
+  a.is_all_day,
   a.travel_date,
   a.days_ahead,
   a.compared_days_ahead,

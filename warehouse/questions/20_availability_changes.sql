@@ -28,7 +28,8 @@ select
   c.vacancies_before,
   c.vacancies,
   c.capacity_before,
-  c.capacity
+  c.capacity,
+  coalesce(a.is_all_day, false) as is_all_day
 from changes c
 join core.availability a
   on a.connection_id = c.connection_id and a.product_id = c.product_id and a.option_id = c.option_id

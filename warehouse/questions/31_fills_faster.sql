@@ -12,6 +12,7 @@ select
   fill_rate,
   usual_fill_rate,
   compared_departures,
+  is_all_day,
   verified_at_utc
 from marts.filling_pace
 where fill_rate - usual_fill_rate >= cast($above as double precision)
