@@ -52,6 +52,19 @@ def told(document):
     return [(r["connection_id"], r["currency"], r["bookings"], r["retail_amount"]) for r in document["figures"]]
 
 
+def assert_it_fits(project, width):
+    """No line of `close` is wider, nothing is cut but the digest, and columns that do not fit are named."""
+    _, seen = on_a_terminal(project, "close", width=width)
+    lines = ESCAPES.sub("", seen).splitlines()
+    assert max(map(len, lines)) <= width
+    assert seen.count("…") == 1
+    said = re.findall(r"Columns that do not fit: ([^.]*)\.", " ".join(lines))
+    heads = [line for line in project.ok("close").splitlines() if line.startswith(("channel", "total"))]
+    shown = [re.split("  +", line) for line in lines if line.startswith(("channel", "total  "))]
+    left = [[c for c in re.split("  +", line) if c not in there] for line, there in zip(heads, shown, strict=True)]
+    assert [", ".join(columns) for columns in left if columns] == said != []
+
+
 def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project, months):
     month = months["complete"]
     before = figures(project, month)
@@ -97,22 +110,7 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
         if r["bookings_now"]
     ]
     assert now == figures(project, month)
-
-
-def test_a_narrow_terminal_names_the_columns_that_do_not_fit(project, months):
-    project.ok("close", months["complete"])
-    whole = project.ok("close").splitlines()
-    for width in (80, 200):
-        _, seen = on_a_terminal(project, "close", width=width)
-        lines = ESCAPES.sub("", seen).splitlines()
-        assert max(map(len, lines)) <= width
-        assert "…" not in seen.replace("SHA-256", "").partition("…")[2], "nothing is cut but the digest"
-        said = re.findall(r"Columns that do not fit: ([^.]*)\.", " ".join(lines))
-        assert bool(said) is (width == 80)
-        for heads in (line for line in whole if line.startswith(("channel", "total"))):
-            (shown,) = (re.split("  +", line) for line in lines if line.startswith(heads.split()[0]))
-            left = [column for column in re.split("  +", heads) if column not in shown]
-            assert not left or ", ".join(left) in said
+    assert_it_fits(project, width=80)
 
 
 @pytest.mark.parametrize(
