@@ -304,6 +304,7 @@ def test_the_configuration_is_folded_at_words(empty, width):
 
     assert max(map(len, tables_of(seen))) <= width
     assert seen.split() == empty.ok(*words).split()
+    assert not re.search("# pipeline$", seen, re.MULTILINE), "where a value comes from is not torn apart"
 
 
 @pytest.mark.deep(6)

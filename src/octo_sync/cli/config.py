@@ -6,7 +6,7 @@ import click
 
 from octo_sync import pipeline as pipelines
 from octo_sync.cli import console, options
-from octo_sync.cli.layout import folded
+from octo_sync.cli.layout import folded, span
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline.keys import KEYS, pattern
 from octo_sync.pipeline.keys import show as toml
@@ -40,8 +40,10 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
     console.note(f"# {path}")
     width = console.terminal_width()
     for key, value, where in rows:
-        line = _line(key, value) + (f"  # {where}" if origin and where else "")
-        click.echo("\n    ".join(folded(console.clean(line), width and width - len("    "))))
+        parts = [console.clean(_line(key, value)), *([f"# {where}"] if origin and where else [])]
+        fits = width is None or span("  ".join(parts)) <= width
+        folds = ["  ".join(parts)] if fits else [line for part in parts for line in folded(part, width and width - 4)]
+        click.echo("\n    ".join(folds))
     console.warn(loaded.warnings)
 
 
