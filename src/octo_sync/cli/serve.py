@@ -50,7 +50,7 @@ def command(
     options.begin_logging(loaded)
     console.warn(loaded.warnings)
 
-    _plan(loaded, receives="receiver" in parts, works="worker" in parts)
+    _plan(loaded, works="worker" in parts)
     say = _sayer(click.get_current_context())
     hooks = f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""
     events = Events(
@@ -93,7 +93,7 @@ def _sayer(context: click.Context) -> Callable[[str], None]:
     return say
 
 
-def _plan(loaded: Pipeline, *, receives: bool, works: bool) -> None:
+def _plan(loaded: Pipeline, *, works: bool) -> None:
     """Say at the start what will not happen, before somebody waits for it."""
     if not loaded.webhooks.url:
         console.note("webhooks.url is not set: no subscriptions are made, pulls do the work.")
