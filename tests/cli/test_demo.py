@@ -1,11 +1,17 @@
 """The demo shows a business: three channels of one supplier, and this year beside the last one."""
 
+import base64
 import contextlib
+import html
 import json
 import os
+import re
+import shlex
 import signal
 import sqlite3
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -31,6 +37,41 @@ def test_last_year_pace_and_channels_can_be_seen(empty):
         "sql", "select count(distinct supplier_key) as suppliers, count(*) as channels from dim_channel"
     )
     assert suppliers["rows"] == [{"suppliers": 1, "channels": 3}]
+
+
+@pytest.mark.deep(15)
+def test_what_it_says_comes_next_closes_a_month_and_shows_differences_with_buttons(empty):
+    said, _ = empty.start("demo", "-C", "shown", "--bookings", "200").communicate()
+    lines = [shlex.split(line, comments=True) for line in said.partition("\nNext\n")[2].splitlines()]
+    (close,) = (words for words in lines if "close" in words)
+    assert close[:3] == ["uv", "run", "octo-sync"]
+    assert re.search(rf"^{close[-1]} +closed ", empty.ok(*close[3:]), re.MULTILINE)
+
+    (act,) = (words for words in lines if words[0].startswith("OCTO_SYNC_DASHBOARD__TOKEN="))
+    name, _, token = act[0].partition("=")
+    assert act[1:4] == close[:3]
+    serving = empty.start(
+        *act[4:], environment={name: token, "OCTO_SYNC_DASHBOARD__BIND": "127.0.0.1:0", "BROWSER": "true"}
+    )
+    try:
+        place = next(filter(None, (re.search(r"dashboard on (http://\S+)", line) for line in serving.stderr)))[
+            1
+        ].rstrip("/")
+
+        def page(path, **headers):
+            with urllib.request.urlopen(urllib.request.Request(f"{place}/{path}", headers=headers)) as answer:  # noqa: S310
+                return answer.read().decode()
+
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            page("reconcile")
+        known = {"Authorization": "Basic " + base64.b64encode(f"Ana:{token}".encode()).decode()}
+        difference = re.search(r'"\./(difference\?[^"]*)"', page("reconcile", **known))[1]
+        assert {"Accept", "Assign"} <= set(
+            re.findall(r"<button[^>]*>([^<]*)", page(html.unescape(difference), **known))
+        )
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        serving.communicate(timeout=60)
 
 
 IN_A_GROUP_OF_ITS_OWN = "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])"

@@ -463,6 +463,7 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
         "insert into core.availability select * replace (availability_id || '-later' as availability_id, "
         "local_date + 40 as local_date, local_start_at + interval '40 days' as local_start_at) from core.availability "
         "where product_id = '42' and local_date = '2026-11-24'",
+        "update core.availability set first_seen_at_utc = '2026-11-17 08:00+00' where local_date = '2026-11-27'",
         remake=True,
     )
     rows = ask(folder, DAYS_AHEAD)
@@ -478,6 +479,8 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
     assert found["closed-days"] == (f"{closed:,}", of)
     assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
     assert found["ending-soon"][0] == str(soon)
+    said = "could be compared: this copy has seen five departures fill of no option yet."
+    assert f"{said} Departures are known from Tue 17 Nov 2026 on." in plain(page)
     health = {line[0]: line[1:7] for line in table(page, "Health of each product's availability")}
     assert health == {
         title: [*(f"{number:,}" for number in numbers), *(str(day) if day else "none" for day in (sold_out, last))]

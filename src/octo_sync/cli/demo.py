@@ -113,6 +113,10 @@ def _next(directory: Path, service: str, month: str) -> None:
         (f"octo-sync close {where} {month}", "last month's figures, kept as they are"),
         (service, "the service alone, to sync again and again"),
         (f"octo-sync serve {where} --open", "beside it: the dashboard, webhooks and schedules"),
+        (
+            f"OCTO_SYNC_DASHBOARD__TOKEN=octo octo-sync serve {where} --only dashboard --open",
+            "differences with buttons, for any name and the password octo",
+        ),
         ("octo-sync init", "connect your own OCTO service"),
     )
-    console.steps([(f"uv run {what}", why) for what, why in steps])
+    console.steps([(what.replace("octo-sync", "uv run octo-sync", 1), why) for what, why in steps])

@@ -66,11 +66,17 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
         empty="No departure that could be compared fills faster.",
         most=_FASTER,
     )
-    all_of_them, compared = rows[0]["departures"], rows[0]["compared"]
+    all_of_them, compared, since = rows[0]["departures"], rows[0]["compared"], rows[0]["known_since_utc"]
+    too_few = (
+        "of the other options this copy has seen fewer than five departures fill"
+        if compared
+        else "this copy has seen five departures fill of no option yet"
+    )
+    known = f" Departures are known from {wording.day(since)} on." if since else ""
     note = (
         "At least a fifth of the places fuller than the median of the option's departures of the last eight weeks, each as it "
-        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: of "
-        "the other options this copy has seen fewer than five departures fill."
+        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: "
+        f"{too_few}.{known}"
     )
     return Section("Fills faster than usual", [table], note, id="faster")
 
