@@ -1080,12 +1080,20 @@ class Contract:
         warehouse.land(landing(december([booking(1)], 13), fence={"main": 8, "other": 7}))
         with pytest.raises(WriterFenced):
             warehouse.claim_writer({"main": 8}, "one that was given its token before and did not use it")
-
-        warehouse.claim_writer(10, "a command that has it alone")
-        for fence in ({"main": 8}, {"other": 7}, {"": 9}, 9):
+        with pytest.raises(WriterFenced, match="token 9"):
+            warehouse.claim_writer({"main": 11, "other": 8}, "who has one of them too late")
+        warehouse.land(landing(december([booking(2)], 14), fence={"main": 8, "other": 7}))
+        warehouse.claim_writer({"main": 12, "other": 13}, "both at once")
+        for fence in ({"main": 8}, {"other": 7}, {"main": 13}, {"other": 12}):
             with pytest.raises(WriterFenced):
-                warehouse.land(landing(december([booking(2)], 14), fence=fence))
-        warehouse.land(landing(december([booking(2)], 15), fence=10))
+                warehouse.land(landing(december([booking(1)], 15), fence=fence))
+        warehouse.land(landing(december([booking(1)], 15), fence={"main": 12, "other": 13}))
+
+        warehouse.claim_writer(14, "a command that has it alone")
+        for fence in ({"main": 12}, {"other": 13}, {"": 9}, 9):
+            with pytest.raises(WriterFenced):
+                warehouse.land(landing(december([booking(2)], 16), fence=fence))
+        warehouse.land(landing(december([booking(2)], 17), fence=14))
 
     def test_what_was_committed_is_there_after_reopening(self, warehouse, open_warehouse):
         warehouse.land(landing(december([booking(1)], 10), departures([slot(5)], 11)))

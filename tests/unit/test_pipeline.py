@@ -1,7 +1,9 @@
 """The pipeline file: every value from the right place, every mistake named, no secret told."""
 
 import math
+import sys
 import tomllib
+from collections import Counter
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -995,3 +997,18 @@ def test_a_mistake_in_a_reconciliation_is_named_with_its_key(mistakes, before, a
     assert len(found) == 1, found
     assert found[0].startswith("reconcile.ledger")
     assert words in found[0]
+
+
+def test_twice_as_many_connections_are_twice_the_work(read):
+    def steps(count):
+        one = '[connections.c{0}]\nbase_url = "https://api.example.com/octo/v1"\ntoken = {{ env = "ACME_TOKEN" }}\n'
+        text, done = "".join(one.format(number) for number in range(count)), Counter()
+        sys.setprofile(lambda _frame, event, _argument: done.update([event]))
+        try:
+            read(text)
+        finally:
+            sys.setprofile(None)
+        return done.total()
+
+    steps(1)
+    assert steps(160) < 2.3 * steps(80)

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Covered, Fence, KnownBookings, TableDigest
 from octo_sync.destinations.erasing import Scrubber
-from octo_sync.destinations.relations import sql
+from octo_sync.destinations.relations import given, sql
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Column, Merge, Table
 
 T = TypeVar("T")
+_WRITER = {"fence": "bigint", "owner": "text", "landed": "bigint", "connection_id": "text"}
 
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Execute one statement with positional parameters `$1`, `$2`, …; its rows, or of one that writes how many it wrote."""
@@ -61,15 +62,6 @@ def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, Covered
     }
 
 
-def _claim_one(run: Run, connection: str, fence: int, name: str) -> None:
-    """Make room for a connection's token, unless there is a newer one of it or of the whole."""
-    rows = run("select coalesce(connection_id, ''), fence from ops.writer", ())
-    newest = max((token for other, token in rows if other in ("", connection)), default=fence)
-    if newest > fence:
-        raise WriterFenced(f"A newer writer (token {newest}) took over {name}; this one (token {fence}) stops.")
-    run("delete from ops.writer where coalesce(connection_id, '') = $1", (connection,))
-
-
 class SharedWarehouse:
     """A warehouse as far as both engines agree. An engine says how one statement is read, and how some are written."""
 
@@ -107,23 +99,26 @@ class SharedWarehouse:
 
     def claim_writer(self, fence: Fence, owner: str) -> None:
         """Take over as the writer; see `Destination`."""
-        names = [] if isinstance(fence, int) else list(fence)
+        parts = {} if isinstance(fence, int) else fence
 
         def claim(run: Run) -> None:
-            ((landed,),) = run("select max(landed) from ops.writer", ())
-            if isinstance(fence, int):
-                run("delete from ops.writer", ())
-            for name in names or [""]:
-                if names:
-                    _claim_one(run, name, token_of(fence), self.name)
-                run(
-                    "insert into ops.writer (fence, owner, landed, connection_id) values ($1, $2, $3, $4)",
-                    (token_of(fence), owner, landed, name),
-                )
+            rows = run("select coalesce(connection_id, ''), fence, landed from ops.writer", ())
+            found = {connection: token for connection, token, _ in rows}
+            for connection, token in parts.items():
+                if (newest := max(found.get("", token), found.get(connection, token))) > token:
+                    raise WriterFenced(
+                        f"A newer writer (token {newest}) took over {self.name}; this one (token {token}) stops."
+                    )
+            ours = "true" if isinstance(fence, int) else "coalesce(connection_id, '') in (select unnest($1::varchar[]))"
+            run(f"delete from ops.writer where {ours}", [list(parts)] if parts else ())
+            landed = max((number for _, _, number in rows if number is not None), default=None)
+            tokens = {"": fence} if isinstance(fence, int) else parts
+            select, values = given(_WRITER, [(token, owner, landed, name) for name, token in tokens.items()])
+            run(f"insert into ops.writer ({', '.join(_WRITER)}) {select}", values)
 
         # Whoever takes over a part has no token of it yet to be compared.
         self._write(fence if isinstance(fence, int) else {}, claim)
-        if not names or "" in names:
+        if not parts or "" in parts:
             self._fence = fence
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:

@@ -174,8 +174,8 @@ WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq < ?4
 DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3
 
 -- name: SHARES
--- Who owns which connection, where several workers share the project.
-SELECT name, fence FROM leases WHERE name <> 'writer'
+-- Who owns these connections, where several workers share the project: ?1 a list of names.
+SELECT name, fence FROM leases WHERE name IN (SELECT value FROM json_each(?1))
 
 -- name: DIRTY_COUNT
 -- How much can still be worked on, now or later: ?1 kinds, ?2 connections.

@@ -16,6 +16,10 @@ class Settings(Table):
         value: str | None = self._store.value(noted, connection, name)
         return value
 
+    def everywhere(self, name: str) -> dict[str, str]:
+        """What was noted under this name, by connection."""
+        return dict(self._store.ask("SELECT connection, value FROM settings WHERE name = ?", name))
+
     def set(self, name: str, value: str | None, *, connection: str = "") -> None:
         """Note it; None removes the note."""
         if value is None:

@@ -12,7 +12,7 @@ from octo_sync.errors import LeaseHeld
 from octo_sync.journal import sql
 from octo_sync.journal.faults import translated
 from octo_sync.journal.lease import KILLED, Lease
-from octo_sync.journal.models import Run, columns, to_text
+from octo_sync.journal.models import LeaseRow, Run, columns, to_text
 from octo_sync.journal.store import SHARED
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ class Share(Lease):
             if self._store.shares is None or not self._session.hold(f"{SHARED}{connection}"):
                 return False
             try:
-                was_left = connection in self._leases.owners()
+                plate = columns(LeaseRow)
+                left = plate.name == f"{SHARED}{connection}", plate.released_at.is_(None)
+                was_left = bool(self._store.ask(select(plate.name).where(*left)))
                 self._store.shares[connection] = self._noted(f"{SHARED}{connection}")
                 if was_left:
                     self._close_killed()

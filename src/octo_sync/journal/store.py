@@ -3,6 +3,7 @@
 A journal is a file (`sqlite.py`) or a schema of a server (`postgres.py`); what differs between them is a `Database`.
 """
 
+import json
 import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -236,7 +237,8 @@ class Store:
         if self.shares is None:
             owns = connection.exec_driver_sql("SELECT max(fence) FROM leases").scalar_one() <= self.fence
         else:
-            fences = {name: fence for name, fence in connection.exec_driver_sql(sql.SHARES).all()}  # noqa: C416 - rows
+            asked = json.dumps([f"{SHARED}{name}" for name in names or ()])
+            fences = {row[0]: row[1] for row in connection.exec_driver_sql(sql.SHARES, (asked,))}
             owns = names is not None and all(self.shares.get(n, -1) == fences.get(f"{SHARED}{n}") for n in names)
         if not owns:
             raise LeaseHeld(

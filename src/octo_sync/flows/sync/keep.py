@@ -262,8 +262,7 @@ class Keeper:
         is_time = self._sharing.keeps and self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
         if is_time and ports.share is not None:
             # Whoever had landed what proves a deletion may have ended before it was carried out.
-            for name in {a.connection for a in ports.warehouse.absences()} & ports.clients.keys():
-                self._sharing.take(name)
+            self._sharing.take({a.connection for a in ports.warehouse.absences()} & ports.clients.keys())
         stopped, others = [t.connection for t in self._worker.troubles], self._sharing.others
         settled = settle(ports, stopped=stopped, others=others, waited=self._waited)
         marked, self._buried = settled.marked, self._buried + settled.buried
@@ -326,10 +325,10 @@ class Keeper:
         }
         self.ports.mark(horizon.missing_availability(self.ports, connections, known), Source.SCHEDULE)
 
-    def _taken(self, connection: str) -> None:
-        """What a former owner of it had landed and did not come to mark. Blocking, from the worker."""
+    def _taken(self, connections: set[str]) -> None:
+        """What a former owner of them had landed and did not come to mark. Blocking, from the worker."""
         horizon.offered_options(self.ports)
-        self._products_landed({connection})
+        self._products_landed(connections)
 
     async def _say_how_far(self) -> None:
         if self._time() - self._busy_since < _SAY_HOW_FAR_EVERY:

@@ -194,16 +194,7 @@ def land(
         ports.order.landed(landing.answered)
     if report.lost:
         note_values_lost(ports, report.lost)
-    for f in batch:
-        connection = f.claim.subject.connection
-        for bad in f.bad:
-            where = connection, f.answered.noun, bad.key, bad.path
-            ports.journal.quarantine.add_record(*where, bad.reason, "", ports.run_id, subject=f.claim.subject)
-        bad_keys = {bad.key for bad in f.bad}
-        mended = [key for key in f.good if key not in bad_keys]
-        if mended:
-            ports.journal.quarantine.clear_records(connection, f.answered.noun, mended)
-    _let_out(ports, batch)
+    _note_records(ports, batch)
     # Before the others are clean: a kill in between must not lose it.
     ports.mark(report.differing, Source.REPAIR)
     of_products = {f.claim.subject.connection for f in batch if f.claim.subject.kind in _PRODUCTS}
@@ -247,13 +238,25 @@ def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
     return [f for f in batch if f.claim.subject not in released]
 
 
-def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:
-    """A record whose id could not be read is in quarantine under a key of its own: it leaves with its subject."""
-    bad = {f.claim.subject: {b.key for b in f.bad} for f in batch if not f.answered.unchanged}
-    mended = [
-        entry.id
-        for entry in ports.journal.quarantine.entries()
-        if entry.what == "record" and entry.subject in bad and entry.key not in bad[entry.subject]
-    ]
-    if mended:
-        ports.journal.quarantine.drop(mended)
+def _note_records(ports: Ports, batch: Sequence[Fetched]) -> None:
+    """Records that do not fit go to quarantine; those leave it that fit now, or are in their subject's answer no longer."""
+    quarantine = ports.journal.quarantine
+    for f in batch:
+        for bad in f.bad:
+            where = f.claim.subject.connection, f.answered.noun, bad.key, bad.path
+            quarantine.add_record(*where, bad.reason, "", ports.run_id, subject=f.claim.subject)
+    noted = [entry for entry in quarantine.entries() if entry.what == "record"]
+    if not noted:
+        return
+    bad_keys = {f.claim.subject: {bad.key for bad in f.bad} for f in batch}
+    fit = {
+        (f.claim.subject.connection, f.answered.noun, key)
+        for f in batch
+        for key in {*f.good} - bad_keys[f.claim.subject]
+    }
+    asked = {f.claim.subject for f in batch if not f.answered.unchanged}
+    for entry in noted:
+        # One whose id could not be read has a key of its own.
+        is_gone = entry.subject in asked and entry.key not in bad_keys[entry.subject]
+        if is_gone or (entry.connection, entry.resource, entry.key) in fit:
+            quarantine.clear_records(entry.connection, entry.resource, entry.key)

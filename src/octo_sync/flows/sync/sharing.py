@@ -6,7 +6,7 @@ nothing back.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from octo_sync.errors import LeaseHeld, WriterFenced
 from octo_sync.flows.ports import Ports
@@ -22,10 +22,10 @@ class Sharing:
     Args:
         ports: What it works with; `share` says what it owns.
         kinds: What it works off.
-        prepare: Called with each connection that it takes, before anything is asked of its service.
+        prepare: Called with connections that it takes, before anything is asked of their services.
     """
 
-    def __init__(self, ports: Ports, kinds: Collection[SubjectKind], prepare: Callable[[str], object]) -> None:
+    def __init__(self, ports: Ports, kinds: Collection[SubjectKind], prepare: Callable[[set[str]], object]) -> None:
         self._ports, self._kinds, self._prepare = ports, kinds, prepare
         self._leaving: set[str] = set()
         self._told: dict[str, int] = {}
@@ -74,13 +74,13 @@ class Sharing:
         free, room = sorted(due - share.owned.keys() - set(stopped)), room - len(working)
         # Two that began at once must not be after the same ones.
         first = share.fence % len(free) if free else 0
-        taken = 0
-        for name in free[first:] + free[:first]:
-            if taken >= room:
-                break
-            taken += self.take(name)
+        rest, taken = free[first:] + free[:first], set[str]()
+        while rest and len(taken) < room:
+            end = room - len(taken)
+            taken |= self.take(rest[:end])
+            rest = rest[end:]
         self.is_waiting = workers > 1 and any(name not in share.owned for name in free)
-        return taken > 0
+        return bool(taken)
 
     def hand_back(self, busy: Collection[str]) -> None:
         """Give back what owes nothing now, where there are others. Blocking."""
@@ -88,34 +88,45 @@ class Sharing:
         if share is not None and share.workers() > 1:
             self._give(share.owned.keys() - {*self._ports.journal.subjects.due(self._kinds), *busy})
 
-    def take(self, connection: str) -> bool:
-        """Own a connection; False when that cannot be now. Blocking.
+    def take(self, connections: Collection[str]) -> set[str]:
+        """Own connections; those of them that are ours now. Together, for what is looked at grows with their number. Blocking.
 
         Raises:
             LeaseHeld: Somebody was forgotten since this worker began: it would not know whom.
         """
         ports, share = self._ports, self._ports.share
-        if share is None or connection in share.owned:
-            return True
-        if not share.take(connection):
-            return False
+        if share is None:
+            return set(connections)
+        if taken := self._claimed([name for name in connections if name not in share.owned and share.take(name)]):
+            if not share.keeps and ports.journal.erasures.rows() != ports.privacy.known:
+                raise LeaseHeld("Somebody was forgotten since this worker began.")
+            # What the former owner asked for was asked for before (R6).
+            ports.numbers.renew()
+            self._prepare(taken)
+            for name in sorted(taken):
+                log.info("action=take run=%s connection=%s", ports.run_id, name)
+        return set(connections) & share.owned.keys()
+
+    def _claimed(self, connections: Sequence[str]) -> set[str]:
+        """Show their numbers to the warehouse; those that it took. The others are given back."""
+        share = self._ports.share
+        if share is None or not connections:
+            return set()
+        fences = {name: share.owned[name] for name in connections}
         try:
-            ports.warehouse.claim_writer({connection: share.owned[connection]}, f"worker {share.fence}")
+            self._ports.warehouse.claim_writer(fences, f"worker {share.fence}")
         except WriterFenced:
             # Who keeps the copy as a whole has begun in between; the next number is higher than its own.
-            share.give(connection)
-            return False
-        if not share.keeps and ports.journal.erasures.rows() != ports.privacy.known:
-            raise LeaseHeld("Somebody was forgotten since this worker began.")
-        # What the former owner asked for was asked for before (R6).
-        ports.numbers.renew()
-        self._prepare(connection)
-        log.info("action=take run=%s connection=%s", ports.run_id, connection)
-        return True
+            if len(connections) == 1:
+                share.give(connections[0])
+                return set()
+            half = len(connections) // 2
+            return self._claimed(connections[:half]) | self._claimed(connections[half:])
+        return set(connections)
 
     def take_all(self) -> bool:
         """Own every connection, for what no other may land beside; False while another has one. Blocking."""
-        return all(self.take(name) for name in self._ports.clients)
+        return self.take(self._ports.clients) == self._ports.clients.keys()
 
     def tell(self, counts: Mapping[str, int]) -> None:
         """Have who keeps the copy as a whole know what was done here so far. Blocking."""

@@ -38,6 +38,8 @@ _CLAIMS = 64
 """Subjects claimed at a time: few enough that what is urgent soon has its turn."""
 _MANY, _ASK_EVERY = 8, 0.25
 """Of more connections than these most owe nothing: those of which something is due are asked for all at once, no more often."""
+_SELDOM = 10
+"""And not before as many times longer than it took, also when something urgent was marked."""
 _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
@@ -53,7 +55,7 @@ class Worker:
     `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
     connections whose product documents have landed. `wake` is set by whoever marked something urgent: what has not been
     begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land. `meanwhile` is
-    called about once a second however long a drain takes. `taken` is called, in a thread, with each connection that it shares
+    called about once a second however long a drain takes. `taken` is called, in a thread, with connections that it shares
     with other workers and takes.
     """
 
@@ -66,7 +68,7 @@ class Worker:
         wake: asyncio.Event | None = None,
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
         meanwhile: Callable[[], Awaitable[object]] | None = None,
-        taken: Callable[[str], object] = lambda _: None,
+        taken: Callable[[set[str]], object] = lambda _: None,
     ) -> None:
         self.ports = ports
         self._meanwhile, self._meanwhile_at = meanwhile, -inf
@@ -81,7 +83,7 @@ class Worker:
         self._health = {name: Health() for name in ports.clients}
         self._turns = deque(ports.clients)
         self._due: Collection[str] = ports.clients.keys()
-        self._due_at = -inf
+        self._ask_at = self._ask_soonest = -inf
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
         self.without_products: set[str] = set()
         """Connections whose product list was refused."""
@@ -173,9 +175,10 @@ class Worker:
         claimed = {name for name, health in self._health.items() if health.claimed}
         return {claim.subject.connection for claim in self._tasks.values()} | claimed | self.lander.connections
 
-    def _take(self, connection: str) -> None:
-        self._paces.take(connection)
-        self._taken(connection)
+    def _take(self, connections: set[str]) -> None:
+        for connection in connections:
+            self._paces.take(connection)
+        self._taken(connections)
 
     async def _claim(self) -> None:
         """Take as many claims as the connections have room for; none while memory is full."""
@@ -183,11 +186,15 @@ class Worker:
             return
         if self._wake.is_set():
             self._wake.clear()
-            self._due_at = -inf
+            self._ask_at = self._ask_soonest
             self._unclaim(self._health)
-        now, subjects = asyncio.get_running_loop().time(), self.ports.journal.subjects
-        if len(self._health) > _MANY and now - self._due_at >= _ASK_EVERY:
-            self._due, self._due_at = set(subjects.due(self.kinds)), now
+        time, subjects = asyncio.get_running_loop().time, self.ports.journal.subjects
+        now = time()
+        if len(self._health) > _MANY and now >= self._ask_at:
+            self._due = set(subjects.due(self.kinds))
+            # Of thousands that takes a tenth of a second, in which nothing else goes on.
+            self._ask_soonest = time() + _SELDOM * (time() - now)
+            self._ask_at = max(self._ask_soonest, now + _ASK_EVERY)
         for name in list(self._turns):
             # Together no more than a batch takes, for all may answer at once; whose turn it was has the next one last.
             if (free := self.ports.pipeline.sync.batch_bodies - len(self._tasks)) <= 0:

@@ -72,18 +72,16 @@ def silences(journal: Journal, connections: Sequence[str], clock: Clock, *, afte
 
 def note_rhythms(journal: Journal, connections: Sequence[str], clock: Clock) -> None:
     """Note the rhythm of connections that have become quiet, before the deliveries that it is known from go. Blocking."""
-    now, listening = clock.now(), _listening(journal, connections)
-    for name in connections:
-        if name not in listening:
-            # Nothing is expected of it any more, nor of what it was when it is switched on again.
-            if journal.settings.get(_NOTED, connection=name) is not None:
-                journal.settings.set(_NOTED, None, connection=name)
-            continue
+    now, listening, noted = clock.now(), _listening(journal, connections), journal.settings.everywhere(_NOTED)
+    for name in noted.keys() & (set(connections) - set(listening)):
+        # Nothing is expected of it any more, nor of what it was when it is switched on again.
+        journal.settings.set(_NOTED, None, connection=name)
+    for name in listening:
         last, usual = _rhythm(journal, name)
         if last is None or now - last <= _LEAST:
             continue
         rhythm = json.dumps([last.isoformat(), usual.total_seconds() if usual is not None else None])
-        if journal.settings.get(_NOTED, connection=name) != rhythm:
+        if noted.get(name) != rhythm:
             journal.settings.set(_NOTED, rhythm, connection=name)
 
 
