@@ -109,7 +109,8 @@ DELETE FROM timers WHERE ?2 = ?2 AND (connection, kind, "key", name) IN (
 
 -- name: DUE
 -- The connections of which something is due: ?1 now, ?2 kinds (a JSON array or null for all). From one connection to the next,
--- so it takes as long as there are connections that owe something, however much they owe.
+-- so it takes as long as there are connections that owe something, however much they owe. Not EXISTS: PostgreSQL would join,
+-- and by a plan that it made when there was little it takes seconds.
 WITH RECURSIVE owing(name) AS (
   SELECT (SELECT connection FROM subjects INDEXED BY subjects_dirty
     WHERE wanted_seq > landed_seq AND quarantined_at IS NULL ORDER BY connection LIMIT 1)
@@ -117,10 +118,11 @@ WITH RECURSIVE owing(name) AS (
   SELECT (SELECT connection FROM subjects INDEXED BY subjects_dirty
     WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND connection > owing.name ORDER BY connection LIMIT 1)
   FROM owing WHERE owing.name IS NOT NULL)
-SELECT owing.name FROM owing WHERE EXISTS (
+SELECT owing.name FROM owing WHERE (
   SELECT 1 FROM subjects INDEXED BY subjects_dirty
   WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND connection = owing.name
-    AND (due_at IS NULL OR due_at <= ?1) AND (CAST(?2 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?2))))
+    AND (due_at IS NULL OR due_at <= ?1) AND (CAST(?2 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?2)))
+  LIMIT 1) IS NOT NULL
 
 -- name: CLAIM
 -- The next subjects of a connection to work on: ?1 now, ?2 limit, ?3 kinds (a JSON array or null for all), ?4 connection,
