@@ -251,3 +251,49 @@ async def test_a_product_whose_id_is_odd_is_asked_for_by_its_own_name(project, s
     assert result.status == "ok"
     assert set(told) == {odd}
     assert copy.query("select product_id from core.products") == [(odd,)]
+
+
+async def test_a_record_that_moves_to_another_answer_and_fits_there_as_little_stays_told(project, service):
+    copy, uuid, moved, held = project(availability=(0, 1)), victim(service), [], {}
+
+    def edit(request, answer):
+        if api_path(request) != "/bookings":
+            return None
+        rows = answer.json()
+        for row in rows:
+            if row["uuid"] == uuid:
+                row["unitItems"] = "many"
+                held.update(row)
+        if moved:
+            rows = [row for row in rows if row["uuid"] != uuid]
+            if request.url.params["localDateStart"].startswith("2026-11"):
+                start = {"localDateTimeStart": "2026-11-25T09:00:00Z", "localDateTimeEnd": "2026-11-25T10:00:00Z"}
+                rows.append({**held, "availability": {**held["availability"], **start}})
+        return reply(rows)
+
+    await copy.sync(transport=Wire.by(edit))
+    moved.append(uuid)
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.status == "partial"
+    assert [(q.key, q.path.endswith(".unitItems")) for q in result.quarantined] == [(uuid, True)]
+
+
+async def test_a_departure_of_another_option_with_the_same_id_clears_nothing(project, service):
+    copy = project(availability=(0, 20))
+    (*_, pair), spoilt = sorted({(slot["product_id"], slot["option_id"]) for slot in service.slots()}), set()
+
+    def edit(request, answer):
+        if api_path(request) != "/availability":
+            return None
+        asked, rows = json.loads(request.content), answer.json()
+        rows = list({row["localDateTimeStart"][:10]: row for row in rows}.values())
+        for row in rows:
+            row["id"] = row["localDateTimeStart"][:10]
+            if (asked["productId"], asked["optionId"]) == pair:
+                row["localDateTimeStart"] = "what?"
+                spoilt.add(row["id"])
+        return reply(rows)
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.status == "partial"
+    assert {q.key for q in result.quarantined} == spoilt != set()

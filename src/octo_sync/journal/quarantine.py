@@ -54,6 +54,12 @@ class Quarantine(Table):
                 for one in keys
             )
 
+    def clear(self, ids: Iterable[str]) -> None:
+        """These records landed fine. One that a person took off the list meanwhile does not matter."""
+        if numbers := [(int(one.rpartition("-")[2]),) for one in ids]:
+            with self._store.writing() as opened:
+                opened.exec_driver_sql("DELETE FROM quarantined_records WHERE id = ?", numbers)
+
     def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
         subject, record = columns(SubjectRow), columns(QuarantinedRecord)

@@ -97,11 +97,11 @@ def accept(journal: Journal, path: str, connection: str | None = None) -> list[Q
 
 def let_through(ports: Ports) -> None:
     """Do what persons have accepted: answers are read again, and then the values go. Blocking."""
-    accepted = ports.journal.settings.everywhere(_ACCEPTED)
-    for connection in accepted.keys() & ports.clients.keys():
+    for connection in sorted(ports.journal.settings.everywhere(_ACCEPTED).keys() & ports.clients.keys()):
+        noted = json.loads(ports.journal.settings.get(_ACCEPTED, connection=connection) or "[]")
         statements = [
             statement
-            for noun, _, path in (key.partition(".") for key in json.loads(accepted[connection]))
+            for noun, _, path in (key.partition(".") for key in noted)
             for statement in accepting(connection, noun, path, ports.clock.now())
         ]
         ports.warehouse.run_script(statements)

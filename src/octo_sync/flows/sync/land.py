@@ -248,15 +248,26 @@ def _note_records(ports: Ports, batch: Sequence[Fetched]) -> None:
     noted = [entry for entry in quarantine.entries() if entry.what == "record"]
     if not noted:
         return
-    bad_keys = {f.claim.subject: {bad.key for bad in f.bad} for f in batch}
-    fit = {
-        (f.claim.subject.connection, f.answered.noun, key)
-        for f in batch
-        for key in {*f.good} - bad_keys[f.claim.subject]
-    }
-    asked = {f.claim.subject for f in batch if not f.answered.unchanged}
-    for entry in noted:
-        # One whose id could not be read has a key of its own.
-        is_gone = entry.subject in asked and entry.key not in bad_keys[entry.subject]
-        if is_gone or (entry.connection, entry.resource, entry.key) in fit:
-            quarantine.clear_records(entry.connection, entry.resource, entry.key)
+    # Of each record, whether it fits in what was asked for last; of each subject, what does not.
+    fits: dict[tuple[str, ...], bool] = {}
+    bad_keys: dict[Subject, set[str]] = {}
+    for f in sorted(batch, key=lambda f: f.answered.request_seq):
+        subject, own = f.claim.subject, {bad.key for bad in f.bad}
+        if not f.answered.unchanged:
+            bad_keys[subject] = own
+        fits |= {_record(subject, f.answered.noun, key): key not in own for key in {*f.good} | own}
+    quarantine.clear(
+        entry.id
+        for entry in noted
+        if entry.subject
+        # One whose id could not be read has a key of its own, and leaves with its subject.
+        and (
+            (entry.subject in bad_keys and entry.key not in bad_keys[entry.subject])
+            or fits.get(_record(entry.subject, entry.resource, entry.key))
+        )
+    )
+
+
+def _record(subject: Subject, noun: str, key: str) -> tuple[str, ...]:
+    """Which record a key is of: a departure's id is one of its option only."""
+    return subject.connection, noun, *(subject.parts[:2] if noun == "availability" else ()), key

@@ -7,7 +7,6 @@ Longer than most modules, because claims, fetches and landings of one loop share
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -39,7 +38,7 @@ _CLAIMS = 64
 _MANY, _ASK_EVERY = 8, 0.25
 """Of more connections than these most owe nothing: those of which something is due are asked for all at once, no more often."""
 _SELDOM = 10
-"""And not before as many times longer than it took, also when something urgent was marked."""
+"""And when something urgent was marked not before as many times longer than it took, at most the same."""
 _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
@@ -81,7 +80,7 @@ class Worker:
         self.lander = Lander(ports, self._broke, None if ports.share is None else on_products)
         self._fetcher = Fetcher(ports)
         self._health = {name: Health() for name in ports.clients}
-        self._turns = deque(ports.clients)
+        self._turns = list(ports.clients)
         self._due: Collection[str] = ports.clients.keys()
         self._ask_at = self._ask_soonest = -inf
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
@@ -193,14 +192,14 @@ class Worker:
         if len(self._health) > _MANY and now >= self._ask_at:
             self._due = set(subjects.due(self.kinds))
             # Of thousands that takes a tenth of a second, in which nothing else goes on.
-            self._ask_soonest = time() + _SELDOM * (time() - now)
+            self._ask_soonest = time() + min(_ASK_EVERY, _SELDOM * (time() - now))
             self._ask_at = max(self._ask_soonest, now + _ASK_EVERY)
-        for name in list(self._turns):
-            # Together no more than a batch takes, for all may answer at once; whose turn it was has the next one last.
-            if (free := self.ports.pipeline.sync.batch_bodies - len(self._tasks)) <= 0:
-                return
-            self._turns.rotate(-1)
+        begun: dict[str, None] = {}
+        for name in self._turns:
             health = self._health[name]
+            # Together no more than a batch takes, for all may answer at once; but one of each connection, for others may only
+            # wait for what their services permit.
+            free = max(self.ports.pipeline.sync.batch_bodies - len(self._tasks), int(not health.in_flight))
             room = min(free, self.ports.connection(name).limits.concurrency * 2 - health.in_flight)
             if health.stopped or room <= 0 or not self.sharing.may(name):
                 continue
@@ -221,8 +220,12 @@ class Worker:
                 claim, covered = chosen
                 self._throttle.begun(claim, now)
                 self._tasks[asyncio.create_task(self._fetch(claim, covered))] = claim
+                begun[name] = None
                 health.in_flight += 1
                 health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
+        if begun:
+            # Whose turn it was has the next one last.
+            self._turns = [*(name for name in self._turns if name not in begun), *begun]
 
     async def _covered(self, claims: Sequence[Claim]) -> Mapping[Subject, Covered]:
         """What was landed of them last. In a thread: a server that is away must not hold up who receives deliveries."""
@@ -389,7 +392,9 @@ class Worker:
         }
         if not open_connections:
             return True
-        if not open_connections.isdisjoint(subjects.due(self.kinds)):
+        due = set(subjects.due(self.kinds))
+        if not open_connections.isdisjoint(due):
+            self._due = due if len(self._health) > _MANY else self._due
             rest = self._throttle.first(asyncio.get_running_loop().time())
             if rest and not patient:
                 return True
