@@ -93,6 +93,24 @@ async def test_where_no_hold_can_be_made_nothing_is_known(skies, service, fault)
     assert silences(skies.ports.journal, ["main"], skies.ports.clock) == {}
 
 
+async def test_a_departure_whose_cut_off_has_passed_is_not_held(skies, service):
+    now = skies.ports.clock.now()
+    tomorrow, late = (now + dt.timedelta(days=1)).date(), {}
+    for slot in service.slots(**{"from": tomorrow.isoformat(), "to": tomorrow.isoformat()}):
+        late.setdefault((slot["product_id"], slot["option_id"]), slot)
+    products = {one["id"]: one for one in service.state()["products"]}
+    default = {(id_, each["id"]) for id_, one in products.items() for each in one["options"] if each["default"]}
+    found = [
+        slot for each, slot in late.items()
+        if each in default and slot["available"] and dt.datetime.fromisoformat(slot["utc_cutoff"]) <= now
+    ]  # fmt: skip
+    skies.product = found[0]["product_id"]
+    canary = await skies.fly()
+    assert canary.problem is None
+    ((uuid, _),) = skies.holds()
+    assert service.booking(uuid)["availability_id"] != found[0]["availability_id"]
+
+
 async def test_a_hold_that_was_left_by_a_stop_is_released_by_the_next_one(skies):
     flying = asyncio.create_task(skies.fly(patience=60))
     uuid = await skies.hold()

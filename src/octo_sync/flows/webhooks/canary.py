@@ -130,7 +130,7 @@ async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
 
 
 async def _reservation(client: "OctoClient", product_id: str, ports: Ports, uuid: str) -> "Call[Booking]":
-    """The call that holds one ticket on the next departure that has room."""
+    """The call that holds one ticket on the next departure that has room and can still be booked."""
     product = (await client.ask(endpoints.product(product_id))).record
     option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
     units = option.units if option is not None else None
@@ -139,7 +139,9 @@ async def _reservation(client: "OctoClient", product_id: str, ports: Ports, uuid
     today = ports.today(ports.time_zones.get((client.connection.name, product_id)))
     days = today + timedelta(days=1), today + timedelta(days=_DAYS_AHEAD)
     slots = (await client.ask(endpoints.availability(product_id, str(option.id), *days))).record
-    slot = next((each for each in slots if each.available is True), None)
+    now = ports.clock.now()
+    free = (each for each in slots if each.available is True)
+    slot = next((each for each in free if not each.utc_cutoff_at or each.utc_cutoff_at > now), None)
     if slot is None:
         raise RequestRefused(f"the product {product_id} has no free departure within {_DAYS_AHEAD} days")
     return endpoints.reserve(
