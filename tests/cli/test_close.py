@@ -1,14 +1,23 @@
 """`octo-sync close`: a month is closed once, what changes later is told, and nothing is claimed that is not known."""
 
+import calendar
 import json
 import re
 import sqlite3
+from datetime import date, timedelta
 from decimal import Decimal
 
 import duckdb
 import pytest
 from tests.cli.test_exit_codes import one_line
 from tests.cli.test_terminal import ESCAPES, on_a_terminal
+
+SECTION = """
+[reconcile.ledger]
+there = { file = "ledger.csv" }
+keys = ["booking_uuid=uuid"]
+fields = { retail_amount = "gross", currency = "currency", travel_date = "day" }
+"""
 
 
 @pytest.fixture
@@ -144,6 +153,40 @@ def test_figures_that_no_publish_has_shown_yet_are_not_called_none(project, mont
     assert said.returncode == 0, said.stderr
     assert "The next publish shows its figures." in said.stdout
     assert "no bookings" not in said.stdout
+
+
+@pytest.mark.deep(6)
+@pytest.mark.parametrize(
+    ("short", "wrong", "words"),
+    [
+        (1, 2, "{month} has 2 open differences with other systems; octo-sync reconcile names them."),
+        (2, 0, "No comparison with another system looked at the whole of {month}."),
+        (1, 0, ""),
+    ],
+)
+def test_what_speaks_against_a_closing_is_said_as_page_finance_does(project, months, short, wrong, words):
+    month = months["complete"]
+    inside = f"was_sold and travel_date between '{month}-01' and last_day('{month}-01'::date)"
+    fields = "booking_uuid as uuid, retail_amount::text as gross, currency, travel_date::text as day"
+    rows = project.json("sql", f"select {fields} from fct_bookings where {inside} order by gross desc nulls last")[
+        "rows"
+    ]
+    for row in rows[:wrong]:
+        row["gross"] = str(Decimal(row["gross"]) + 7)
+    ledger = ["uuid,gross,currency,day", *(",".join(value or "" for value in row.values()) for row in rows)]
+    (project.directory / "ledger.csv").write_text("\n".join(ledger))
+    with (project.directory / "pipelines" / "shop.toml").open("a") as pipeline:
+        pipeline.write(SECTION)
+    end = date.fromisoformat(f"{month}-01") + timedelta(
+        days=calendar.monthrange(*map(int, month.split("-")))[1] - short
+    )
+    done = project("reconcile", "ledger", "--travel", f"{month}-01..{end}")
+    assert done.returncode in (0, 3), done.stderr
+
+    done = project("close", month)
+
+    assert done.returncode == 0
+    assert done.stderr.strip() == (f"{words.format(month=month)} It is closed all the same." if words else "")
 
 
 @pytest.mark.deep(6)

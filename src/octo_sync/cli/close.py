@@ -11,7 +11,7 @@ from octo_sync.app.reading import reader
 from octo_sync.app.reconcile import show
 from octo_sync.cli import console, options
 from octo_sync.destinations.reading import refuse_older
-from octo_sync.flows.periods import CAUSES, TOTALS, close
+from octo_sync.flows.periods import CAUSES, TOTALS, close, still_open
 from octo_sync.flows.wording import UNKNOWN, currency_name, instant, money, plural
 from octo_sync.journal import Closing
 
@@ -64,8 +64,11 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
     with closing(reader(project.published, is_whole=True)) as copy, options.kept_journal(project) as journal:
         refuse_older(copy.name, lambda sql: copy.query(sql).rows)
         made = close(copy, journal, period, now, incomplete=incomplete)
+        against = still_open(copy, period) if made is not None else ""
     if made is None:
         console.note(f"{period} was closed before and stays as it is.")
+    elif against:
+        console.note(f"{against} It is closed all the same.")
     if not show(loaded, command="close") and loaded.publish.enabled:
         console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
 

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
+from octo_sync.flows.wording import plural
 from octo_sync.journal import ClosedBooking, ClosedTotal, Closing, Journal
 
 _PERIOD = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
@@ -43,6 +44,12 @@ _KNOWN = (
     "where c.is_active or c.connection_id in "
     "(select connection_id from marts.fct_bookings where is_sold and travel_month = $period) order by c.channel_name"
 )
+_COMPARED = (
+    "select (select count(*) from marts.recon_open where day between $first and $last) as differences, "
+    "(select count(*) from ops.recon_runs) as runs, max(case when window_start <= $first then 1 else 0 end) "
+    "+ max(case when $last between window_start and window_end then 1 else 0 end) = 2 as is_whole "
+    "from ops.recon_runs where verdict <> 'failed'"
+)
 
 
 def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incomplete: bool) -> Closing | None:
@@ -56,8 +63,7 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
         raise ConfigError(f"{period[:40]!r} is no month of travel, such as 2026-10.")
     if period in journal.closings.periods():
         return None
-    first = date.fromisoformat(f"{period}-01")
-    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    first, last = _days(period)
     channels = reader.query(_KNOWN, {"period": first}).records()
     ongoing = [row["channel_name"] for row in channels if row["as_of_date"] is None or row["as_of_date"] <= last]
     unknown = [row["channel_name"] for row in channels if not row["is_complete"]]
@@ -78,6 +84,22 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
     closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings, totals=totals)
     closing = replace(closing, digest=closing.computed_digest())
     return closing if journal.closings.add(closing) else None
+
+
+def still_open(reader: Reader, period: str) -> str:
+    """What comparisons with other systems say against closing a month, as page Finance does; '' where nothing."""
+    first, last = _days(period)
+    ((differences, runs, is_whole),) = reader.query(_COMPARED, {"first": first, "last": last}).rows
+    if differences:
+        return (
+            f"{period} has {plural(differences, 'open difference')} with other systems; octo-sync reconcile names them."
+        )
+    return f"No comparison with another system looked at the whole of {period}." if runs and not is_whole else ""
+
+
+def _days(period: str) -> tuple[date, date]:
+    first = date.fromisoformat(f"{period}-01")
+    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 def _of(channels: list[str]) -> str:
