@@ -309,16 +309,27 @@ def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is
     assert amounts(("5", "EUR"), ("5", "eur "))[0] == {"matched": 1}
 
 
+def test_a_reason_writes_money_with_the_decimals_of_its_currency():
+    here = {"a": "1", "amount": Decimal("194.4"), "currency": "EUR", "currency_precision": "2"}
+    there = here | {"amount": Decimal("1210.5"), "currency": "USD"}
+    [item] = compared([here], [there], keys=("a",), columns=("currency_precision",)).items
+    assert "1,210.50 USD for 194.40 EUR is possibly converted" in item.differences[0].reason
+
+
 def test_amounts_of_several_currencies_in_one_item_make_no_sum():
+    said = set()
+
     def whole(*there):
         here = [{"a": "1", "amount": Decimal(90), "currency": "EUR"}]
         rows = [{"a": "1", "amount": Decimal(amount), "currency": currency} for amount, currency in there]
         [item] = compared(here, rows, keys=("a",)).items
         [d] = item.differences
+        said.add(d.reason)
         return str(item.bucket), d.code, d.here_value, d.there_value, d.delta_amount
 
     assert whole(("50", "EUR"), ("40", "USD")) == ("duplicate_there", "same_key", None, None, None)
     assert whole(("90", "USD"), ("90", "USD")) == ("duplicate_there", "same_key", None, None, None)
+    assert said == {"1 row here and 2 in the ledger have the same key."}
     assert whole(("50", "eur "), ("40", None)) == ("duplicate_there", "split", "90", "90", 0)
     assert whole(("90", "EUR"), ("90", "EUR")) == ("duplicate_there", "entered_twice", "90", "180", 90)
     both = [{"a": "1", "amount": Decimal(5), "currency": currency} for currency in ("EUR", "JPY")]
@@ -582,6 +593,20 @@ def test_rows_that_only_one_side_has_and_that_are_alike_but_for_a_few_characters
     assert codes([one(here)], [one(there, amount=money("33.20"))])[0] == apart
     assert codes([one(here)], [one(there), one("OTHER-77")])[0] == apart, "either may be meant"
     assert codes([one(here, b="AGENT-1")], [one(there, b="WHOLE-9")])[0] == apart, "another key says that it is another"
+
+
+def test_what_is_alike_but_for_its_key_is_called_by_the_reference_that_both_sides_have():
+    here = {"booking_uuid": "1178a5f8", "supplier_reference": "SUP-12345", "amount": money("33.10"), "currency": "EUR"}
+    here |= {"day": date(2026, 11, 9)}
+    keys = ("booking_uuid", "supplier_reference")
+    for there, ours, theirs in (
+        ({"booking_uuid": None, "supplier_reference": "SUP-12354"}, "supplier_reference=SUP-12345", "SUP-12354,"),
+        ({"booking_uuid": "1178a5f9", "supplier_reference": None}, "booking_uuid=1178a5f8", "1178a5f9,"),
+    ):
+        outcome = compared([here], [here | there], keys=keys, fields=("amount", "currency", "day"))
+        said = " ".join(item.differences[0].reason for item in outcome.items)
+        assert f"Here it is {ours}, with all else equal" in said
+        assert theirs in said
 
 
 def commission(there_net, *, retail="250.00", here_net="200.00", agreeing=6, others=0):

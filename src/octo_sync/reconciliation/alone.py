@@ -124,4 +124,7 @@ def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str]
                     "entered_twice",
                     f"{count} rows share one key, each with the whole amount: it was entered {times}.",
                 )
-    return "same_key", f"{len(here)} rows here and {len(there)} in the ledger have the same key."
+    return (
+        "same_key",
+        f"{len(here)} row{'' if len(here) == 1 else 's'} here and {len(there)} in the ledger have the same key.",
+    )

@@ -26,6 +26,8 @@ MOST_SETTLED = 1_000
 """Items of one bucket that nobody has to look at, to be listed; all are counted."""
 _LOOK_UP = ("booking_uuid", "supplier_reference", "reseller_reference")
 """Keys by which a booking of the copy is found wherever it travels."""
+_Items = Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]]
+"""By number: the rows of an item, here and there."""
 _HELPFUL = (
     "connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status", "is_test", "product_name",
     "option_name", "travel_date", "local_start_at", "utc_start_at", "booking_date", "utc_created_at", "utc_updated_at",
@@ -111,7 +113,7 @@ class Maker:
             self.rules, self.types, [each.number for each in raw if each.bucket is Bucket.MISMATCHED], values, keys
         )
         usual = evidence.commissions(db, self.rules, self.here)
-        lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items, keys)
+        lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items)
         made = {}
         for each in raw:
             h, t = items[each.number]
@@ -269,11 +271,10 @@ class Maker:
         self,
         db: duckdb.DuckDBPyConnection,
         lone: list[_Raw],
-        items: Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]],
-        keys: Mapping[int, str],
+        items: _Items,
     ) -> dict[int, alone.LoneCase]:
         """What is known about the items that only one side has."""
-        twins, totals = self._twins(db, lone, keys), evidence.Totals(db, self.rules, self.types)
+        twins, totals = self._twins(db, lone, items), evidence.Totals(db, self.rules, self.types)
         known = self._known({each.number: items[each.number][1][0] for each in lone if each.there})
         column = next((key.there[0] for key in self.rules.keys if key.here == ("booking_uuid",)), "")
         named = {each.number: str(items[each.number][1][0].get(column) or "").strip() for each in lone if each.there}
@@ -296,13 +297,14 @@ class Maker:
             )  # fmt: skip
         return cases
 
-    def _twins(self, db: duckdb.DuckDBPyConnection, lone: Sequence[_Raw], keys: Mapping[int, str]) -> dict[int, str]:
-        """By number: the key of the item of the other side that is alike but for a mistyped key."""
+    def _twins(self, db: duckdb.DuckDBPyConnection, lone: Sequence[_Raw], items: _Items) -> dict[int, str]:
+        """By number: what the item of the other side is called that is alike but for a mistyped key."""
         ours = {each.here[0]: each.number for each in lone if len(each.here) == 1}
         theirs = {each.there[0]: each.number for each in lone if len(each.there) == 1}
         found = {}
         for h, t in evidence.twins(db, self.rules, self.types, (list(ours), list(theirs))):
-            found[ours[h]], found[theirs[t]] = keys[theirs[t]], keys[ours[h]]
+            here, there = ours[h], theirs[t]
+            found[there], found[here] = naming.alike(self.rules, items[here][0][0], items[there][1][0])
         return found
 
     def _known(self, rows: Mapping[int, Row]) -> dict[int, list[Row]]:

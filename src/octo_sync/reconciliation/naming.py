@@ -64,6 +64,15 @@ def keys(
     return names
 
 
+def alike(rules: Rules, here: Row, there: Row) -> tuple[str, str]:
+    """What two rows that are alike but for their keys are called: by a key that both have, a reference before a uuid."""
+    for key in sorted(range(len(rules.keys)), key=lambda i: rules.keys[i].here == ("booking_uuid",)):
+        values = _value(rules, key, "h", here), _value(rules, key, "t", there)
+        if all(values):
+            break
+    return f"{rules.keys[key].name}={values[0]}", f"{rules.keys[key].name}={values[1]}"
+
+
 def _first(rules: Rules, side: str, rows: Sequence[Row]) -> tuple[int, str, int] | None:
     """The first key that any of the rows has: its number, its smallest value, and the place of the row that has it."""
     for key in range(len(rules.keys)):

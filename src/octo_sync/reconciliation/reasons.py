@@ -5,7 +5,7 @@ the rows do not show.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
@@ -240,7 +240,7 @@ def _of_guests(case: FieldCase) -> Reasons:
 def _of_the_rest(case: FieldCase) -> Reasons:
     h, t = case.amounts
     if case.field == "currency" and h and t and h != t and h * t > 0:
-        sold = f"{plain(t)} {case.t} for {plain(h)} {case.h}"
+        sold = f"{_money(replace(case, currency=case.t), t)} for {_money(replace(case, currency=case.h), h)}"
         yield (
             "converted",
             f"The currencies differ, so amounts are not compared. {sold} is possibly converted, at a rate of {t / h:.4g}.",
