@@ -181,7 +181,8 @@ def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place
         uuid = next(b["uuid"] for b in sandbox.state()["bookings"] if b["token"] == "all")
         sandbox.control("DELETE", f"/admin/subscriptions/{gone}")
         sandbox.control("POST", f"/admin/bookings/{uuid}", {"supplier_reference": "NOBODY-WAS-TOLD"})
-        until(lambda: "everything is asked for" in program.said(), 30, program.said)
+        restored = "was missing or changed at the service and has been restored; a full pull has started."
+        until(lambda: restored in program.said(), 30, program.said)
         copy.equal()
     assert not any(uuid in body.decode() for (body,) in copy.journal("select body from deliveries"))
 

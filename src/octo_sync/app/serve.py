@@ -279,9 +279,12 @@ def _subscription(program: Program, ports: Ports, notifier: Notifier) -> Callabl
         if ensured.endpoint is None:
             return
         if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
-            events.say(f"{name}: what changed while nobody was told is not known, so everything is asked for.")
-            text = f"{name}: the subscription for webhooks was deleted or edited at the service and is mended; "
-            notifier.tell("subscription_lost", name, f"{text}everything is asked for once.", mended=True)
+            text = (
+                f"{name}: the subscription for webhooks was missing or changed at the service and has been restored; "
+                "a full pull has started."
+            )
+            events.say(text)
+            notifier.tell("subscription_lost", name, text, mended=True)
 
     return subscription
 
