@@ -65,6 +65,13 @@ def test_a_whole_day_has_no_time_for_a_person(looked):
     assert {row["is_all_day"] for row in rows} == {True, False}
 
 
+@pytest.mark.parametrize("number", ["23", "26", "30"])
+def test_a_day_that_stands_for_its_month_is_said_as_the_month(looked, number):
+    done = looked("ask", number, "--param", "first=2026-09-12", "--param", "last=2026-11-01")
+    assert "(first 2026-09, last 2026-11)" in done.stderr
+    assert "(first 2026-09-12, last 2026-11-01)" in looked("ask", "6", *done.args[-4:]).stderr
+
+
 def test_what_a_question_leaves_out_is_counted(project):
     folder = project.directory / "warehouse/questions"
     folder.mkdir(parents=True)

@@ -60,7 +60,7 @@ def command(
         rows = copy.sql(found.sql, values, timeout=timeout or None).fetch(limit or None)
         remarks = _remarks(copy, found)
     if form in ("table", "md"):
-        console.note(found.question + (f"  ({_said(values)})" if values else ""))
+        console.note(found.question + (f"  ({_said(found, values)})" if values else ""))
         # Of the first rows alone nobody knows.
         if not rows.truncated and (said := ask.verdict(found, rows.columns, rows.rows)):
             console.say(console.clean(said))
@@ -133,8 +133,20 @@ def _time_zone(copy: Copy) -> str:
     return str(zones[0][0] or "UTC") if len(zones) == 1 else "UTC"
 
 
-def _said(values: dict[str, Any]) -> str:
-    texts = ((name, console.instant_text(v) if isinstance(v, datetime) else v) for name, v in values.items())
+def _said(question: Question, values: dict[str, Any]) -> str:
+    """The parameters as they were understood; a day that stands for its month is said as the month."""
+    monthly = {p.name for p in question.parameters if p.type == "date" and p.meaning.endswith(" month.")}
+    texts = (
+        (
+            name,
+            f"{value:%Y-%m}"
+            if name in monthly
+            else console.instant_text(value)
+            if isinstance(value, datetime)
+            else value,
+        )
+        for name, value in values.items()
+    )
     return ", ".join(f"{name} {text}" for name, text in texts)
 
 
