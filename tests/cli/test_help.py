@@ -159,6 +159,21 @@ def test_a_pipeline_is_named_in_one_way(empty):
     assert [name for name in takes_one if not any("-p" in each.opts for each in ALL[name].params)] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-C", "shop", "status"], "octo-sync status -C DIR"),
+        (["-p", "shop", "status"], "octo-sync status -p NAME"),
+        (["--pipeline=shop", "status"], "octo-sync status --pipeline NAME"),
+    ],
+)
+def test_an_option_of_a_command_that_stands_before_it_is_told_where_it_belongs(empty, words, said):
+    done = empty(*words)
+    assert done.returncode == 2
+    option = said.split()[-2]
+    assert done.stderr == f"octo-sync: error: No such option '{option}'. Put it behind the command: {said}\n"
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_command_and_option_has_a_meaning(name):
     command = ALL[name]

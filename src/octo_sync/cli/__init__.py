@@ -244,12 +244,24 @@ def _left(state: Mapping[str, object]) -> str:
     return _LEFT.get(str(state.get("command")), "what was finished stays, run it again to go on")
 
 
+_BEHIND = {"-C": "DIR", "--directory": "DIR", "-p": "NAME", "--pipeline": "NAME"}
+"""Options of nearly every command that are none of the program's, and what follows them."""
+
+
 def _mistaken(mistake: click.ClickException) -> None:
     if isinstance(mistake, click.exceptions.NoArgsIsHelpError):
         mistake.show()
         return
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
     hint = f" ({context.command_path} --help)" if context else ""
+    if (
+        isinstance(mistake, click.NoSuchOption)
+        and context
+        and context.command is root
+        and mistake.option_name in _BEHIND
+    ):
+        option = mistake.option_name
+        hint = f" Put it behind the command: octo-sync status {option} {_BEHIND[option]}"
     if mistake.message.startswith("Got unexpected extra argument"):
         hint = f"; a pipeline is named with -p{hint}"
     on_stderr(f"octo-sync: error: {mistake.format_message()}{hint}")
