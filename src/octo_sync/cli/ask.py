@@ -136,18 +136,13 @@ def _time_zone(copy: Copy) -> str:
 def _said(question: Question, values: dict[str, Any]) -> str:
     """The parameters as they were understood; a day that stands for its month is said as the month."""
     monthly = {p.name for p in question.parameters if p.type == "date" and p.meaning.endswith(" month.")}
-    texts = (
-        (
-            name,
-            f"{value:%Y-%m}"
-            if name in monthly
-            else console.instant_text(value)
-            if isinstance(value, datetime)
-            else value,
-        )
-        for name, value in values.items()
-    )
-    return ", ".join(f"{name} {text}" for name, text in texts)
+
+    def text(name: str, value: object) -> object:
+        if name in monthly:
+            return f"{value:%Y-%m}"
+        return console.instant_text(value) if isinstance(value, datetime) else value
+
+    return ", ".join(f"{name} {text(name, value)}" for name, value in values.items())
 
 
 def _why_none(question: Question) -> str:
