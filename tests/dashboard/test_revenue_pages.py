@@ -165,6 +165,15 @@ async def test_the_map_of_the_week_has_each_weekday_and_hour(shown, published):
     assert heads == ["Weekday", "all day", *(f"{hour:02d}" for (hour,) in hours)]
 
 
+def asked_to(day):
+    """Also the month of `day` was asked for, up to it."""
+    return (
+        f"insert into ops.coverage select * replace ('[\"{day:%Y-%m}\"]' as key, '{day:%Y-%m}' as travel_month, "
+        f"date '{day:%Y-%m-01}' as window_start, date '{day}' as window_end) from ops.coverage where resource = 'bookings' "
+        "order by window_end desc limit 1"
+    )
+
+
 async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(shown, variant):
     folder = variant(
         "later",
@@ -174,6 +183,7 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         "and booking_uuid >= '6'",
         "update core.bookings set utc_created_at = '2025-11-19 12:00:00Z' "
         "where local_date between '2026-12-01' and '2026-12-31' and right(booking_uuid, 1) < '9'",
+        asked_to(dt.date(2027, 12, 31)),
     )
     of = "marts.fct_bookings where currency = 'USD' and travel_month = '2026-12-01' and"
     found = ask(
@@ -208,6 +218,32 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         drawn = charts(page)["revenue-usd"]["option"]["series"]
         lines = [(series["data"][0], series["data"][-1]) for series in drawn if series["type"] == "line"]
         assert lines == ([(None, before["data"][0])] if "2027" in days else []), days
+
+
+async def test_a_month_that_was_not_asked_for_to_its_end_is_compared_with_none(shown, variant):
+    later = "insert into core.bookings select * replace ('{0}-' || booking_uuid as booking_uuid, date '{1}' as local_date) from"
+    december = "core.bookings where local_date between '2026-12-01' and '2026-12-31' and currency = 'USD'"
+    folder = variant(
+        "in-part",
+        f"{later.format('then', '2027-01-05')} {december}",
+        f"{later.format('too', '2027-02-05')} {december}",
+        "update core.bookings set utc_created_at = '2025-11-01 12:00:00Z' where local_date >= '2026-12-01'",
+        f"{later.format('now', '2027-12-15')} {december} and booking_uuid >= '6'",
+        f"{later.format('part', '2028-01-05')} {december} and booking_uuid >= '6'",
+        asked_to(dt.date(2027, 12, 31)),
+        asked_to(dt.date(2028, 1, 29)),
+    )
+    page = await shown(folder).text("/revenue?first=2027-12-01&last=2028-02-29&currency=USD")
+    assert "Travel after Sat 29 Jan 2028 is not known" in plain(page)
+    alone = tiles(await shown(folder).text("/revenue?first=2027-12-01&last=2027-12-31&currency=USD"))
+    for name, (number, against) in alone.items():
+        assert tiles(page)[name][1] == f"{number} {against}, travel Dec 2027"
+    bars, line = ([series["data"] for series in charts(page)["revenue-usd"]["option"]["series"]][n] for n in (0, -1))
+    assert [bars[2], *line[1:]] == [None, None, None]
+    assert None not in (*bars[:2], line[0])
+    rows = [row for row in table(page, "Sold bookings in USD, by month of travel and channel") if row[0] == "Feb 2028"]
+    assert [row[2:7] for row in rows] == [["unknown"] * 5]
+    assert rows[0][7].endswith("USD")
 
 
 async def test_the_tiles_of_the_overview_lead_to_pages_of_the_same_days(shown, variant):

@@ -71,9 +71,13 @@ def leading(href: Callable[[Any], str], *columns: Column) -> list[Column]:
     return [replace(column, href=href) for column in columns]
 
 
-def known_text(without: str) -> Callable[[Mapping[str, Any]], str]:
+def known_text(without: str) -> Callable[[Mapping[str, Any]], str | None]:
     """Of how many of a row's bookings an amount is known: `32 of 51`; `without` is the column that counts the others."""
-    return lambda row: f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
+
+    def told(row: Mapping[str, Any]) -> str | None:
+        return None if row["bookings"] is None else f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
+
+    return told
 
 
 def difference_page(row: Mapping[str, Any]) -> str:

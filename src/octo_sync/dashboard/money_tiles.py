@@ -10,7 +10,7 @@ from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start, months
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.standing import known_from
+from octo_sync.dashboard.standing import known_from, known_to
 from octo_sync.dashboard.view import Tile
 from octo_sync.flows import wording
 
@@ -102,12 +102,13 @@ def finance(source: Source, first: date, last: date, today: date, only: Mapping[
 
 
 def revenue(source: Source, first: date, last: date, today: date, only: Mapping[str, str | None]) -> list[Tile]:
-    """What travels in these days, in the currency of most bookings, beside a year earlier."""
+    """What travels in these days, in the currency of most bookings; months known in both years beside a year earlier."""
     rows = source.rows("revenue_months", first=first, last=last, **only, by=None)
     currency, known = largest_currency(rows), known_from(source, only["channel"])
     if currency is None:
         return []
-    across, ago = months(first, last), pictures.known_a_year_ago(first, last, known)
+    across, until = months(first, last), known_to(source, only["channel"]) or date.max
+    ago = pictures.known_a_year_ago(first, last, known, until)
     earlier = pictures.revenue_year_earlier(source, first, last, today, only) if ago else []
     begun = [month for month in across if month <= today and known and month >= known]
     names = {"connection_id": only["channel"], "product_key": only["product"], "currency": currency}

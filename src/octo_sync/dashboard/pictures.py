@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import charts
-from octo_sync.dashboard.days import DAY, month_days, month_start, months, year_earlier
+from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import bookings_page, known_text, leading
 from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_to
 from octo_sync.dashboard.view import Chart, Column, listed
 from octo_sync.flows import wording
 
@@ -18,6 +19,7 @@ CHANNELS = 6
 _CURRENCIES = 6
 
 _NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_amount": Decimal(0), "without_net": 0}
+_NOT_KNOWN = dict.fromkeys(_NOTHING_SOLD)
 
 
 def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date]) -> None:
@@ -38,13 +40,8 @@ def in_part(first: date, known_from: date | None) -> str:
 
 def beyond(source: Source, last: date, channel: str | None) -> str:
     """The sentence for a time that ends after the last day of travel that was asked for; '' for any other."""
-    asked = [row["bookings_to"] for row in source.rows("channels") if channel in (None, row["connection_id"])]
-    known_to = min(filter(None, asked), default=None)
-    return (
-        f" Travel after {wording.day(known_to)} is not known: it was not asked for."
-        if known_to and last > known_to
-        else ""
-    )
+    until = known_to(source, channel)
+    return f" Travel after {wording.day(until)} is not known: it was not asked for." if until and last > until else ""
 
 
 def in_each(source: Source, channel: str | None) -> str:
@@ -163,7 +160,7 @@ def revenue(
     """Sold bookings per month of travel: a chart for each of the six largest currencies, and what is in none of them.
 
     With `known`, the first day of travel of which all bookings are known, the months a year earlier stand beside them: beside
-    one that is not over, what that had at the same time.
+    one that is not over, what that had at the same time. A month of which not all days were asked for is compared with none.
     """
     only = {"product": product, "channel": channel, "currency": currency}
     rows = source.rows("revenue_months", first=first, last=last, **only, by=None)
@@ -172,6 +169,8 @@ def revenue(
     colors = channel_colors(source)
     ago, by_then = known_a_year_ago(first, last, known), year_earlier(today - DAY)
     earlier = revenue_year_earlier(source, first, last, today, only) if ago else []
+    until = known_to(source, channel) or date.max
+    compared = known_a_year_ago(first, last, known, until)
 
     def behind(row: Mapping[str, Any]) -> str:
         of = {**row, "product_key": product} if product else row
@@ -187,6 +186,8 @@ def revenue(
             colors,
             [row for row in earlier if row["currency"] == currency],
             ago,
+            compared,
+            until,
             by_then,
             behind,
         )
@@ -209,11 +210,18 @@ def revenue_year_earlier(
     ]
 
 
-def known_a_year_ago(first: date, last: date, known: date | None) -> dict[date, date]:
-    """Each month of these days of which all that is asked for a year earlier is known, and that month; all from `known` on."""
+def known_a_year_ago(first: date, last: date, known: date | None, until: date = date.max) -> dict[date, date]:
+    """Each month of these days of which all that is asked for a year earlier is known, and that month; all from `known` on.
+
+    With `until`, the last day of travel that was asked for, only months of which all is known now, too.
+    """
     begins = year_earlier(first)
-    both = ((month, year_earlier(month)) for month in months(first, last))
-    return {month: ago for month, ago in both if known and max(begins, ago) >= known}
+    both = ((month, year_earlier(month)) for month in months(first, min(last, until)))
+    return {
+        month: ago
+        for month, ago in both
+        if known and max(begins, ago) >= known and min(last, month_end(month)) <= until
+    }
 
 
 def largest_currencies(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[Mapping[str, Any]]], str]:
@@ -252,10 +260,15 @@ def _revenue_of(
     colors: Mapping[str, str],
     earlier: Sequence[Mapping[str, Any]],
     ago: Mapping[date, date],
+    compared: Collection[date],
+    until: date,
     by: date,
     behind: Callable[[Mapping[str, Any]], str],
 ) -> Chart:
-    """`earlier` are the rows of a year earlier, `by` is until when; `ago` has a month's month of then, where that is known."""
+    """`earlier` are the rows of a year earlier, `by` is until when; `ago` has a month's month of then, where that is known.
+
+    Of months that are not `compared` travel after `until` was not asked for: who sold nothing in them may do so yet.
+    """
     before = {(row["connection_id"], row["travel_month"]): row for row in earlier}
 
     def year_before(row: Mapping[str, Any]) -> Decimal | None:
@@ -266,7 +279,7 @@ def _revenue_of(
 
     there = {(row["connection_id"], row["travel_month"]) for row in rows}
     sold_then_alone = [
-        {**row, **_NOTHING_SOLD, "travel_month": month}
+        {**row, **(_NOTHING_SOLD if month in compared else _NOT_KNOWN), "travel_month": month}
         for month, month_ago in ago.items()
         for (connection, then), row in before.items()
         if then == month_ago and (connection, month) not in there
@@ -276,7 +289,7 @@ def _revenue_of(
     )
     in_all = [
         float(sum(row["retail_amount"] or 0 for row in earlier if row["travel_month"] == ago[month]))
-        if month in ago
+        if month in compared
         else None
         for month in across
     ]
@@ -284,6 +297,10 @@ def _revenue_of(
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
     series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind, colors)
+    series = {
+        name: [value if month <= until else None for month, value in zip(across, values, strict=True)]
+        for name, values in series.items()
+    }
     return Chart(
         id=f"revenue-{charts.part_of_id(currency)}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",
@@ -292,7 +309,7 @@ def _revenue_of(
             series,
             colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > today), None),
-            beside={"a year earlier": in_all} if ago else {},
+            beside={"a year earlier": in_all} if compared else {},
         ),
         table=listed(
             f"Sold bookings in {wording.plain(currency)}, by month of travel and channel",
@@ -301,11 +318,11 @@ def _revenue_of(
             Column("Channel", "text", "channel_name"),
             *leading(
                 behind,
-                Column("Bookings", "number", "bookings"),
+                Column("Bookings", "number", "bookings", none="unknown"),
                 Column("Guests", "number", "guests", none="unknown"),
                 Column("Retail", "money", "retail_amount", none="unknown"),
                 Column("Net", "money", "net_amount", none="unknown"),
-                Column("With net price", "number", known_text("without_net")),
+                Column("With net price", "number", known_text("without_net"), none="unknown"),
             ),
             *([Column("Retail a year earlier", "money", year_before, none="unknown")] if ago else []),
         ),

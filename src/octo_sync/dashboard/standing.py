@@ -78,6 +78,12 @@ def known_from(source: Source, channel: str | None = None, *, made: bool = False
     return max((row["booked_from"] if made else row["bookings_from"] or date.max for row in known), default=None)
 
 
+def known_to(source: Source, channel: str | None = None) -> date | None:
+    """The last day of travel that was asked for: of the connection `channel`, or of all, by the one asked least far ahead."""
+    asked = [row["bookings_to"] for row in source.rows("channels") if channel in (None, row["connection_id"])]
+    return min(filter(None, asked), default=None)
+
+
 def standing(source: Source) -> Standing:
     """The standing of the copy, as of now.
 
