@@ -189,6 +189,38 @@ def test_the_differences_that_a_control_total_leads_to_add_up_to_it(shown, full)
     assert differ["EUR", "retail_amount"] == Decimal("24.50")
 
 
+def test_pairs_in_two_currencies_are_a_part_of_the_totals_of_both(shown, variant):
+    """Their amounts were compared with nothing: the totals have them, the differences do not."""
+    totals = [
+        {"side": side, "currency": currency, "rows": 2, "amounts": {"retail_amount": amount}}
+        for side, currency, amount in (("here", "EUR", "641.28"), ("there", "USD", "694.95"), ("there", "JPY", "9"))
+    ]
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    folder = variant(
+        "two-currencies",
+        "insert into ops.recon_runs (recon_name, run_id, verdict, ended_at_utc, window_start, window_end, matched, "
+        f"control_totals) values ('ledger', 'r1', 'ok', {at}, '2026-08-20', '2026-11-20', 5, '{json.dumps(totals)}')",
+        "insert into ops.recon_results (recon_name, recon_key, bucket, field, reason, here_value, there_value, currency, "
+        f"first_seen_at_utc, last_seen_at_utc, accepted_note) select 'ledger', 'k' || range, 'mismatched', 'currency', '', "
+        f"'EUR', 'usd', 'EUR', {at}, {at}, case range when 2 then 'known' end from range(3)",
+    )
+    source = shown(folder).source
+    (page,) = (page for page in all_pages() if page.name == "reconcile")
+    (parts,) = (each for each in page.build(source, Filters()).tables() if each.caption.startswith("What the diff"))
+    said, rest = "EUR here, USD there", "in no list: within the tolerance, too fresh or out of window"
+    for currency, amount in (("EUR", "-641.28"), ("USD", "694.95")):
+        *pairs, (*_, words, _, left) = (row for row in parts.rows if row[0] == currency)
+        assert (words, left.amount) == (f"the pairs in two currencies, and {rest}", Decimal(amount))
+        for (*_, words, number, none), state, count in zip(pairs, ("", ", accepted"), (2, 1), strict=True):
+            assert (words, number.value, none) == (f"mismatched, {said}{state}", count, None)
+            asked, _, place = number.href.removeprefix("reconcile?").partition("#")
+            led = page.build(source, Filters(more=dict(parse_qsl(asked))))
+            (section,) = (section for section in led.sections if section.id == place)
+            (rows,) = (item.rows for item in section.items if isinstance(item, Table))
+            assert len(rows) == count
+    assert [row[2] for row in parts.rows if row[0] == "JPY"] == [rest]
+
+
 async def test_what_no_page_can_show_breaks_none(shown, variant):
     """A day of travel at the end of the calendar, and more places than can be multiplied."""
     folder = variant(

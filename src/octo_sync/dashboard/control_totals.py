@@ -12,6 +12,7 @@ from octo_sync.flows.wording import currency_name
 
 _Row = Mapping[str, Any]
 _REST = "in no list: within the tolerance, too fresh or out of window"
+_THESE = "the pairs in two currencies, and "
 
 
 class ControlTotals:
@@ -27,9 +28,17 @@ class ControlTotals:
         self._ended = run["ended_at_utc"]
 
     def counted(self, row: _Row) -> _Row:
-        """A difference with the `total` that it is a part of; that of a whole row is the first one."""
-        is_part = row["delta_amount"] is not None and row["last_seen_at_utc"] == self._ended and self._names
-        return {**row, "total": (row["field"] or self._names[0]) if is_part else None}
+        """A difference with the `total` that it is a part of; that of a whole row is the first one.
+
+        A pair whose currencies differ is in the totals of both, by amounts that nobody kept: its `total` names the two.
+        """
+        total = None
+        if row["last_seen_at_utc"] == self._ended and self._names:
+            if row["delta_amount"] is not None:
+                total = row["field"] or self._names[0]
+            elif row["field"] == "currency":
+                total = "{} here, {} there".format(*map(currency_name, _currencies(row)))
+        return {**row, "total": total}
 
     def table(self, caption: str, page: Callable[..., str]) -> Table:
         """A line for each currency and amount; a currency leads to its differences."""
@@ -56,8 +65,11 @@ class ControlTotals:
     def parts(self, caption: str, rows: Sequence[_Row], page: Callable[[_Row], str]) -> Table:
         """What each bucket adds to the difference of a currency and amount, and the rest, which no list has."""
         of: dict[tuple[Any, ...], list[Decimal]] = defaultdict(list)
+        pairs: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
         for row in rows:
-            if row["total"]:
+            if row["total"] and row["field"] == "currency":
+                pairs[row["total"], row["bucket"], row["state"]].append(row)
+            elif row["total"]:
                 of[row["currency"], row["total"], row["bucket"], row["state"]].append(row["delta_amount"])
         found: list[dict[str, Any]] = []
         for currency, name in ((currency, name) for currency in self._currencies for name in self._names):
@@ -70,25 +82,41 @@ class ControlTotals:
                         part = {"said": said, "bucket": bucket.value, "state": state}
                         found.append({**line, **part, "number": len(deltas), "amount": sum(deltas, Decimal(0))})
                         rest -= found[-1]["amount"]
-            found += [{**line, "said": _REST, "number": None, "amount": rest}] if rest else []
+            of_two = {key: its for key, its in pairs.items() if rest and currency in _currencies(its[0])}
+            for (total, bucket_, state), its in of_two.items():
+                said = f"mismatched, {total}{', accepted' if state == 'accepted' else ''}"
+                behind = {"bucket": bucket_, "state": state, "total": total, "currency": its[0]["currency"]}
+                found.append({**line, "said": said, "number": len(its), "amount": None, "behind": behind})
+            rest_of = f"{_THESE if of_two else ''}{_REST}"
+            found += [{**line, "said": rest_of, "number": None, "amount": rest}] if rest else []
+
+        def behind_of(part: _Row) -> str:
+            return page(part.get("behind", part)) if part["number"] else ""
+
         return listed(
             caption,
             found,
             Column("Currency", "text", lambda row: currency_name(row["currency"])),
             Column("Amount", "text", "total"),
             Column("Bucket", "text", "said"),
-            Column("Differences", "number", "number", href=page),
+            Column("Differences", "number", "number", href=behind_of),
             Column(
                 "Difference",
                 "number",
-                lambda row: Money(row["amount"], row["currency"], sign=True),
-                href=lambda row: page(row) if row["number"] else "",
+                lambda row: None if row["amount"] is None else Money(row["amount"], row["currency"], sign=True),
+                none="in the line below",
+                href=lambda row: "" if row["amount"] is None else behind_of(row),
             ),
             empty="Both sides add up to the same.",
         )
 
     def _side(self, currency: str | None, side: str) -> _Row:
         return self._sides.get((currency, side), {})
+
+
+def _currencies(row: _Row) -> list[str | None]:
+    """Those of both sides, of a pair whose currencies differ."""
+    return [(row[name] or "").strip().upper() or None for name in ("here_value", "there_value")]
 
 
 def _amount(total: _Row, name: str) -> Decimal:
