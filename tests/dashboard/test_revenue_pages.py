@@ -310,7 +310,7 @@ async def test_what_has_left_is_weak_no_more_and_what_is_sold_no_more_says_so(sh
     assert tiles(page)["weak"][0] == str(len(rows))
 
 
-@pytest.mark.parametrize("page", ["revenue", "channels", "bookings"])
+@pytest.mark.parametrize("page", ["revenue", "channels", "bookings", "pickup"])
 async def test_days_of_travel_that_nobody_asked_for_are_not_taken_for_days_without_bookings(shown, published, page):
     ((until,),) = ask(published, "select min(bookings_to) from marts.dim_channel")
     said = f"Travel after {wording.day(until)} is not known: it was not asked for."

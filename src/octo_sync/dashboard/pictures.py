@@ -298,7 +298,7 @@ def _revenue_of(
     count = sum(row["bookings"] for row in rows)
     series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind, colors)
     series = {
-        name: [value if month <= until else None for month, value in zip(across, values, strict=True)]
+        name: [value if value or month <= until else None for month, value in zip(across, values, strict=True)]
         for name, values in series.items()
     }
     return Chart(

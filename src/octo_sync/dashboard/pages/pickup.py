@@ -49,7 +49,9 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         "Pick-up",
         f"Months of travel {wording.month(first)} to {wording.month(last)}: guests on the books by "
-        "days before travel." + pictures.in_each(source, filters.channel),
+        "days before travel."
+        + pictures.beyond(source, month_end(last), filters.channel)
+        + pictures.in_each(source, filters.channel),
         [
             Section("", [Tiles(_tiles(source, guests, only, month_start(today), f"pickup?{urlencode(given)}#pace"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
@@ -86,8 +88,14 @@ def build(source: Source, filters: Filters) -> View:
 def _tiles(
     source: Source, months: list[dict[str, Any]], only: Mapping[str, Any], this_month: date, pace: str
 ) -> list[Tile]:
-    """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled."""
+    """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled.
+
+    Of months that are known completely, where there is one: the others may have more.
+    """
     rows = [row for row in months if row["travel_month"] > this_month]
+    complete = [row for row in rows if row["is_complete"]]
+    alone = ", complete months alone" if 0 < len(complete) < len(rows) else ""
+    rows = complete or rows
     rows = rows or [row for row in months if row["travel_month"] == this_month]
     if not rows:
         return []
@@ -106,7 +114,7 @@ def _tiles(
         Tile(
             "Guests on the books",
             wording.count(on_books),
-            f"{week_ago}travel {_span(rows)}",
+            f"{week_ago}travel {_span(rows)}{alone}",
             href=pace,
             name="guests",
             course=[had - sum(course[n + 1 :]) for n in range(len(course))] if had is not None else (),
