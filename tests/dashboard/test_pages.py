@@ -383,10 +383,10 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
         TODAY - dt.timedelta(days=60),
         TODAY - dt.timedelta(days=31),
     )
-    before_that = f"vs {wording.share(gone_before / was_before)} of those of the 30 days before"
+    before_that = f"{wording.share(gone_before / was_before)} in the 30 days before"
     assert found["cancelled"] == (
         f"{gone / was * 100:.0f} %",
-        f"{before_that}; since: {gone} of {was} bookings made in the last 30 days",
+        f"{gone} of {was} bookings of the last 30 days were cancelled · {before_that}",
     )
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} bookings made in the last 30 days and still sold" in found["lead-time"][1]
@@ -479,7 +479,7 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
     assert found["closed-days"] == (f"{closed:,}", of)
     assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
     assert found["ending-soon"][0] == str(soon)
-    said = "could be compared: this copy has seen five departures fill of no option yet."
+    said = "could be compared. No option has five past departures to compare with yet."
     assert f"{said} Departures are known from Tue 17 Nov 2026 on." in plain(page)
     health = {line[0]: line[1:7] for line in table(page, "Health of each product's availability")}
     assert health == {
@@ -708,14 +708,14 @@ def test_what_pace_lacks_is_in_the_horizon_for_as_long_as_its_months_are_shown(m
         {"as_of_date": dt.date(2026, 11, 20), "travel_month": dt.date(*month, 1), "is_last_year_complete": False}
         for month in months
     ]
-    assert f"begins {days} days before today fetches them." in pickup._by_the_end(rows)
+    assert f"has to begin {days} days before today." in pickup._by_the_end(rows)
     assert "horizon" not in pickup._by_the_end([{**row, "is_last_year_complete": True} for row in rows])
 
 
 @pytest.mark.deep(0.6)
 async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     page = await shown().text("/pickup")
-    assert "days before today fetches them" in page, "nothing is known of last year"
+    assert "To see it, fetch older bookings" in page, "nothing is known of last year"
     option = charts(page)["pick-up"]["option"]
     series = {s["name"]: dict(zip(option["xAxis"]["data"], s["data"], strict=True)) for s in option["series"]}
     november = series["Nov 2026"]

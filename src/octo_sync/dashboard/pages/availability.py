@@ -68,14 +68,14 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
     )
     all_of_them, compared, since = rows[0]["departures"], rows[0]["compared"], rows[0]["known_since_utc"]
     too_few = (
-        "of the other options this copy has seen fewer than five departures fill"
+        "The other options have fewer than five past departures to compare with"
         if compared
-        else "this copy has seen five departures fill of no option yet"
+        else "No option has five past departures to compare with yet"
     )
     known = f" Departures are known from {wording.day(since)} on." if since else ""
     note = (
         "At least a fifth of the places fuller than the median of the option's departures of the last eight weeks, each as it "
-        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: "
+        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared. "
         f"{too_few}.{known}"
     )
     return Section("Fills faster than usual", [table], note, id="faster")

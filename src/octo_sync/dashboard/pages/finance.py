@@ -90,7 +90,8 @@ def build(source: Source, filters: Filters) -> View:
                 ],
                 "octo-sync close 2026-10 closes a month. Its figures stay as they were; what changes later is an adjustment, "
                 "and figures then and adjustments add up to figures now. Refunds are of the month of cancellation. Months "
-                "that an older octo-sync closed kept bookings alone. Open-dated bookings are in no month.",
+                "that an older octo-sync closed lack taxes, refunds due and deferred revenue. Open-dated bookings are in "
+                "no month.",
                 "closed",
             ),
         ],

@@ -117,7 +117,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
         compared = f"vs {lead_before:g} in the {_RECENT} days before; "
     if before_made["was_sold"] and known_since <= before_that:
         share = before_made["cancelled"] / before_made["was_sold"]
-        cancelled_before = f"vs {wording.share(share)} of those of the {_RECENT} days before; "
+        cancelled_before = f" · {wording.share(share)} in the {_RECENT} days before"
     weeks = {row["weeks_ago"]: row["median_lead_days"] for row in made if row["is_recent"] is None}
     made_yesterday = bookings_page({}, "made", today - DAY, today - DAY)
     closed = f", {closed_days:,} closed" if closed_days else ""
@@ -149,8 +149,8 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
         Tile(
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
-            f"{cancelled_before}since: {wording.count(cancelled)} of {wording.count(sold)} bookings made in the last "
-            f"{_RECENT} days",
+            f"{wording.count(cancelled)} of {wording.count(sold)} bookings of the last {_RECENT} days were cancelled"
+            f"{cancelled_before}",
             href=f"cancellations?{_days(since, today - DAY)}",
             name="cancelled",
             course=[day.cancelled if day else None for day in course],

@@ -171,8 +171,8 @@ def _by_the_end(rows: list[dict[str, Any]]) -> str:
     if missing := [row["travel_month"] for row in rows if not row["is_last_year_complete"]]:
         # Today moves on: as far as it takes to the end of these months, and a month more.
         reach = (month_end(max(last, *missing)) - year_earlier(min(missing))).days + 31
-        told = f"horizon.bookings that begins {reach} days before today fetches them"
-        unknown = f" It is unknown where not all of its bookings were fetched: {told}."
+        told = f"To see it, fetch older bookings: horizon.bookings has to begin {reach} days before today."
+        unknown = f" It is unknown where not all of its bookings were fetched. {told}"
     return (
         f"Counted at the end of {wording.day(last)}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
