@@ -1,4 +1,7 @@
-"""Pick-up: how early the months fill up, and how that compares with last year."""
+"""Pick-up: how early the months fill up, and how that compares with last year.
+
+Longer than most modules, because its tiles and tables share which months are known in both years, and where numbers lead.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -95,8 +98,7 @@ def _tiles(
     rows = [row for row in months if row["travel_month"] > this_month]
     complete = [row for row in rows if row["is_complete"]]
     alone = ", complete months alone" if 0 < len(complete) < len(rows) else ""
-    rows = complete or rows
-    rows = rows or [row for row in months if row["travel_month"] == this_month]
+    rows = complete or rows or [row for row in months if row["travel_month"] == this_month]
     if not rows:
         return []
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
@@ -171,8 +173,7 @@ def _by_the_end(rows: list[dict[str, Any]]) -> str:
     if missing := [row["travel_month"] for row in rows if not row["is_last_year_complete"]]:
         # Today moves on: as far as it takes to the end of these months, and a month more.
         reach = (month_end(max(last, *missing)) - year_earlier(min(missing))).days + 31
-        told = f"To see it, fetch older bookings: horizon.bookings has to begin {reach} days before today."
-        unknown = f" It is unknown where not all of its bookings were fetched. {told}"
+        unknown = f" To see where it is unknown, fetch older bookings: horizon.bookings has to begin {reach} days before today."
     return (
         f"Counted at the end of {wording.day(last)}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
