@@ -114,7 +114,7 @@ def test_an_edited_or_deleted_subscription_is_put_right_within_half_a_minute(tmp
 
     took, said, looks = lived(life, bookings=20, days=10, products=2)
     assert took <= 30
-    assert any("everything is asked for" in sentence for sentence in said)
+    assert any("a full pull has started" in sentence for sentence in said)
     assert len(looks) <= 600 / 20, "one request each time, and no more than that"
 
 
