@@ -9,7 +9,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -35,7 +34,6 @@ STATIC: Mapping[str, str] = {
     "icon.svg": "image/svg+xml",
 }
 """What is served as it lies there, and its type."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d.{0,20}$")
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -150,13 +148,6 @@ def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
     return [(column, classes.get(column.kind, "")) for column in columns]
 
 
-def _one_line(value: object) -> str:
-    """The class of an amount, or of what begins with a day, in a column of texts: it is read in one piece; '' of all else."""
-    found = _bare(value)
-    is_day = isinstance(found, date) or (isinstance(found, str) and _DAY.match(found))
-    return "at" if is_day or isinstance(found, Money) else ""
-
-
 def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for each kind of value
     """A value of a table as text."""
     if value is None:
@@ -259,7 +250,6 @@ def _environment() -> Environment:
         "shade": lambda value: value if isinstance(value, Shade) else None,
         "static": static_address,
         "course": _course,
-        "one_line": _one_line,
         "instant": wording.instant,
         "age": wording.age,
     }
