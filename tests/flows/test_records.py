@@ -256,19 +256,16 @@ async def test_a_product_whose_id_is_odd_is_asked_for_by_its_own_name(project, s
 async def test_a_record_that_moves_to_another_answer_and_fits_there_as_little_stays_told(project, service):
     copy, uuid, moved, held = project(availability=(0, 1)), victim(service), [], {}
 
+    spoilt = spoil(uuid, lambda row: (row.update(unitItems="many"), held.update(row)))
+
     def edit(request, answer):
-        if api_path(request) != "/bookings":
-            return None
-        rows = answer.json()
-        for row in rows:
-            if row["uuid"] == uuid:
-                row["unitItems"] = "many"
-                held.update(row)
-        if moved:
-            rows = [row for row in rows if row["uuid"] != uuid]
-            if request.url.params["localDateStart"].startswith("2026-11"):
-                start = {"localDateTimeStart": "2026-11-25T09:00:00Z", "localDateTimeEnd": "2026-11-25T10:00:00Z"}
-                rows.append({**held, "availability": {**held["availability"], **start}})
+        found = spoilt(request, answer)
+        if found is None or not moved:
+            return found
+        rows = [row for row in found.json() if row["uuid"] != uuid]
+        if request.url.params["localDateStart"].startswith("2026-11"):
+            start = {"localDateTimeStart": "2026-11-25T09:00:00Z", "localDateTimeEnd": "2026-11-25T10:00:00Z"}
+            rows.append({**held, "availability": {**held["availability"], **start}})
         return reply(rows)
 
     await copy.sync(transport=Wire.by(edit))

@@ -13,7 +13,7 @@ from tests.faults.serving import Copy, Sandbox, canonical, until
 from tests.journal.helpers import HandClock, booking, bookings, kill, start
 
 from octo_sync.errors import JournalError, LeaseHeld
-from octo_sync.journal import Journal, Received, models, postgres
+from octo_sync.journal import Journal, Received, models, postgres, sql
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, translated
 from octo_sync.model import Source
 
@@ -238,6 +238,17 @@ def test_the_character_that_postgresql_has_not_stops_nothing(journal: Journal) -
     journal.subjects.failed(claim, error_code="X", message="a\0b", retry_at=None, quarantine=False, run_id="r")
     (row,) = journal.subjects.rows()
     assert row.error_message == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_what_is_due_is_looked_up_connection_by_connection_by_whatever_plan_was_made_when_there_was_little(
+    journal: Journal,
+) -> None:
+    journal.subjects.mark([booking()], Source.SCHEDULE)
+    with journal.reading() as connection:
+        connection.exec_driver_sql("SET plan_cache_mode TO force_generic_plan")
+        plan = connection.exec_driver_sql(f"EXPLAIN {sql.DUE}", ("9999", '["booking"]')).scalars().all()
+    assert not [line for line in plan if "Join" in line]
+    assert [line for line in plan if "Index Cond: (connection = owing.name)" in line]
 
 
 # -- schema ----------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def command(
     options.begin_logging(loaded)
     console.warn(loaded.warnings)
 
-    _plan(loaded, works="worker" in parts)
+    _plan(loaded, parts)
     say = _sayer(click.get_current_context())
     hooks = f" for {loaded.webhooks.url}" if loaded.webhooks.url else ""
     events = Events(
@@ -93,10 +93,10 @@ def _sayer(context: click.Context) -> Callable[[str], None]:
     return say
 
 
-def _plan(loaded: Pipeline, *, works: bool) -> None:
+def _plan(loaded: Pipeline, parts: frozenset[str]) -> None:
     """Say at the start what will not happen, before somebody waits for it."""
-    if not loaded.webhooks.url:
+    if not loaded.webhooks.url and parts != {"dashboard"}:
         console.note("webhooks.url is not set: no subscriptions are made, pulls do the work.")
     schedule = loaded.schedule
-    if works and not any((schedule.full, schedule.near, schedule.bookings, schedule.availability)):
+    if "worker" in parts and not any((schedule.full, schedule.near, schedule.bookings, schedule.availability)):
         console.note("[schedule] is empty: nothing is pulled by itself, so what no webhook reports stays unseen.")

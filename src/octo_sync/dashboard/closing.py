@@ -10,7 +10,7 @@ from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import booking_page, booking_text, bookings_page, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Column, Table, listed
-from octo_sync.flows.periods import CAUSES, TOTALS
+from octo_sync.flows.periods import CAUSES, TOTALS, compared_at
 
 _ROWS = 200
 _MONTHS = 12
@@ -20,18 +20,14 @@ class Compared:
     """What comparisons with other systems say of whole months."""
 
     def __init__(self, source: Source) -> None:
-        runs = source.rows("reconcile_runs")
+        self._runs = source.rows("reconcile_runs")
         found, self.problem = decided(source, source.rows("differences"))
-        self.is_any = bool(runs)
-        self._runs = [run for run in runs if run["verdict"] != "failed"]
+        self.is_any = bool(self._runs)
         self._open = Counter(month_start(row["day"]) for row in found if row["day"] and row["state"] == "open")
 
     def last(self, month: date) -> datetime | None:
         """When the end of a month was last compared; None where no comparison looked at the whole of it."""
-        begins, ends = month_days(month)
-        whole = any(run["window_start"] <= begins for run in self._runs)
-        looked = [run["ended_at_utc"] for run in self._runs if run["window_start"] <= ends <= run["window_end"]]
-        return max(looked) if whole and looked else None
+        return compared_at(self._runs, *month_days(month))
 
     def open(self, month: date) -> int | None:
         """Open differences of a month's days; None where it was not compared."""

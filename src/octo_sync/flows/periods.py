@@ -1,8 +1,10 @@
 """Closing a month of travel: its figures are kept as they are, and what changes later is an adjustment with a cause."""
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, ReconcileError
@@ -44,12 +46,8 @@ _KNOWN = (
     "where c.is_active or c.connection_id in "
     "(select connection_id from marts.fct_bookings where is_sold and travel_month = $period) order by c.channel_name"
 )
-_COMPARED = (
-    "select (select count(*) from marts.recon_open where day between $first and $last) as differences, "
-    "(select count(*) from ops.recon_runs) as runs, max(case when window_start <= $first then 1 else 0 end) "
-    "+ max(case when $last between window_start and window_end then 1 else 0 end) = 2 as is_whole "
-    "from ops.recon_runs where verdict <> 'failed'"
-)
+_OPEN = "select count(*) from marts.recon_open where day between $first and $last"
+_COMPARED = "select window_start, window_end, ended_at_utc, verdict from ops.recon_runs"
 
 
 def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incomplete: bool) -> Closing | None:
@@ -89,12 +87,22 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
 def still_open(reader: Reader, period: str) -> str:
     """What comparisons with other systems say against closing a month, as page Finance does; '' where nothing."""
     first, last = _days(period)
-    ((differences, runs, is_whole),) = reader.query(_COMPARED, {"first": first, "last": last}).rows
+    ((differences,),) = reader.query(_OPEN, {"first": first, "last": last}).rows
+    runs = reader.query(_COMPARED).records()
     if differences:
         return (
             f"{period} has {plural(differences, 'open difference')} with other systems; octo-sync reconcile names them."
         )
-    return f"No comparison with another system looked at the whole of {period}." if runs and not is_whole else ""
+    looked = compared_at(runs, first, last)
+    return f"No comparison with another system looked at the whole of {period}." if runs and not looked else ""
+
+
+def compared_at(runs: Iterable[Mapping[str, Any]], first: date, last: date) -> datetime | None:
+    """When the end of these days was last compared; None where no comparison that worked looked at the whole of them."""
+    worked = [run for run in runs if run["verdict"] != "failed"]
+    is_whole = any(run["window_start"] <= first for run in worked)
+    looked = [run["ended_at_utc"] for run in worked if run["window_start"] <= last <= run["window_end"]]
+    return max(looked) if is_whole and looked else None
 
 
 def _days(period: str) -> tuple[date, date]:

@@ -44,9 +44,9 @@ def show(value: object, kind: str = "") -> str:  # noqa: PLR0911 - one line for 
     match value:
         case bool():
             return str(value).lower()
-        case int() | float() if value and "duration" in kind and value % 1 == 0:
-            size, unit = next(each for each in _UNITS if value % each[0] == 0)
-            return f'"{value / size:.0f}{unit}"'
+        case int() | float() if value and "duration" in kind:
+            size, unit = next((each for each in _UNITS if value % each[0] == 0), (1, "s"))
+            return f'"{value / size:.15g}{unit}"'
         case float() if value.is_integer():
             return str(int(value))
         case str() | Horizon():
