@@ -214,6 +214,19 @@ def measured(
     )
 
 
+@contextlib.contextmanager
+def limited(pid: int, share: float) -> Iterator[None]:
+    """The process gets this share of one processor at most, until the block ends."""
+    if shutil.which("cpulimit") is None:
+        raise SystemExit("cpulimit is missing: apt-get install -y cpulimit")
+    command = ["cpulimit", "-q", "-p", str(pid), "-l", str(round(share * 100))]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as limiting:
+        try:
+            yield
+        finally:
+            limiting.terminate()  # which lets the process go on
+
+
 def peer_python(name: str, requirements: Sequence[str], *, exclude_newer: str) -> Path:
     """The interpreter of a peer's own environment, made with uv when it is not there; outside the repository."""
     home = CACHE / name

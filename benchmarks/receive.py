@@ -127,6 +127,12 @@ def receiver(directory):
     path.write_text('[connections.bench]\nbase_url = "http://127.0.0.1:1/octo"\ntoken = { env = "T" }\n')
     pipeline = load(path, directory=directory, environ={"T": "x"}, overrides={})
     journal = Journal.open(directory / "journal.sqlite", clock=Clock())
+    fill(journal)
+    return Receiver(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
+
+
+def fill(journal):
+    """The endpoint, and all that a notification may name, landed."""
     journal.endpoints.add(ENDPOINT, connection="bench", secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
     journal.subjects.mark(
         [
@@ -139,7 +145,6 @@ def receiver(directory):
     )
     while claims := journal.subjects.claim(5000, run_id="bench"):
         journal.subjects.landed(claims, run_id="bench")
-    return Receiver(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
 
 
 async def serve(what, directory):
@@ -237,6 +242,7 @@ def wrk(url, connections, seconds):
     assert "Non-2xx" not in said, said
     assert "Socket errors" not in said, said
     return {
+        "requests": int(re.search(r"(\d+) requests in", said)[1]),
         "per_second": float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1]),
         "p50": milliseconds(re.search(r"^\s+50%\s+(\S+)", said, re.MULTILINE)[1]),
         "p99": milliseconds(re.search(r"^\s+99%\s+(\S+)", said, re.MULTILINE)[1]),

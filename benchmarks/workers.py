@@ -1,10 +1,11 @@
 """How much sooner several workers of one project are done: a first pull of many connections from a service that lets wait.
 
-    PYTHONPATH=. uv run python benchmarks/workers.py [--connections N] [--latency SECONDS] [--workers 1,2,4]
+    PYTHONPATH=. uv run python benchmarks/workers.py [--connections N] [--latency SECONDS] [--workers 1,2,4] [--share 0.2]
 
-Service, PostgreSQL (the one of the tests, `fsync` off) and workers run on the same machine. Each connection asks one thing
-after the other. Printed are wall time from the start of the workers to the last landing, processor time of the workers,
-subjects a second, who landed how many connections, and whether the tables equal those of the first line in both directions.
+Service, PostgreSQL (the one of the tests, `fsync` off) and workers run on the same machine; with `--share` each worker is
+limited to a share of one processor, as on a slow host of its own (needs cpulimit). Each connection asks one thing after the
+other. Printed are wall time from the start of the workers to the last landing, processor time of the workers, subjects a
+second, who landed how many connections, and whether the tables equal those of the first line in both directions.
 """
 
 import argparse
@@ -18,6 +19,8 @@ from tests.faults.serving import Sandbox, until
 from tests.faults.workers import Workers
 from tests.postgres import Server
 
+import common
+
 
 def processor_time(pid):
     """Seconds of user and system that a process has taken."""
@@ -25,11 +28,13 @@ def processor_time(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def pull(copy, workers):
+def pull(copy, workers, share):
     """Wall seconds, processor seconds, subjects, and connections by who landed them last."""
     with contextlib.ExitStack() as stack:
         began = time.monotonic()
         running = [stack.enter_context(copy.worker()) for _ in range(workers)]
+        for each in running if share else ():
+            stack.enter_context(common.limited(each.pid, share))
         copy.until_clean(3600)
         wall = time.monotonic() - began
         spent = sum(processor_time(each.pid) for each in running)
@@ -47,6 +52,7 @@ def main():
     options.add_argument("--connections", type=int, default=16)
     options.add_argument("--latency", type=float, default=0.2)
     options.add_argument("--workers", default="1,2,4")
+    options.add_argument("--share", type=float, default=0.0, help="of one processor, for each worker; 0: no limit")
     given = options.parse_args()
     names = [f"shop{number:03}" for number in range(given.connections)]
     first = None
@@ -60,7 +66,7 @@ def main():
         for workers in map(int, given.workers.split(",")):
             address = server.dsn(server.make())
             copy = Workers(scratch / f"copy{workers}", sandbox, address, names=names, still=25000, publish="60s")
-            wall, spent, subjects, landed = pull(copy, workers)
+            wall, spent, subjects, landed = pull(copy, workers, given.share)
             rows = copy.rows()
             first = first or (wall, rows)
             same = "equal" if rows == first[1] else "DIFFERENT"

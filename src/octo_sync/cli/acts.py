@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib
-import json
 import socket
 import time
 import urllib.request
@@ -13,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
@@ -75,7 +76,7 @@ class Told:
 
 def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noqa: ANN401 - that is what JSON is
     """The sandbox's control plane, or its state."""
-    data = None if body is None else json.dumps(body).encode()
+    data = None if body is None else msgspec.json.encode(body)
     request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
         url, data=data, headers={"Content-Type": "application/json"}, method=method
     )
@@ -83,7 +84,7 @@ def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noq
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(request, timeout=60) as answer:
         text = answer.read()
-        return json.loads(text) if text else None
+        return msgspec.json.decode(text) if text else None
 
 
 def free_port() -> int:
@@ -139,7 +140,7 @@ async def be_told(loaded: Pipeline, control: str) -> Told:
 def _count(told: Told, bodies: list[bytes], sent: list[dict[str, Any]]) -> None:
     """What was received, and how it came. `sent` are the sandbox's deliveries, as it made them."""
     told.received, told.repeats = len(bodies), len(bodies) - len(set(bodies))
-    told.only_uuid = sum(json.loads(body)["data"].keys() == {"uuid"} for body in bodies)
+    told.only_uuid = sum(msgspec.json.decode(body)["data"].keys() == {"uuid"} for body in bodies)
     first = [each["attempts"][0]["at"] for each in sent if each["attempts"]]
     told.out_of_order = sum(any(at > later for later in first[place:]) for place, at in enumerate(first))
 
@@ -187,10 +188,9 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
 
     async def run() -> tuple[SyncResult, Told, Mapping[str, Any]]:
         async with open_project(loaded, command="demo", progress=progress) as project:
+            # Beside the first requests: what lands waits for it.
             views = asyncio.to_thread(keep_marts, project.ports.warehouse, loaded.directory)
-            await asyncio.gather(_subscribe(project.ports), views)
-            progress.total.clear()  # what subscribing has marked the pull marks again
-            result = await sync(project.ports, Scope(), command="demo", publishing=False)
+            _, result = await asyncio.gather(views, _pulled(project.ports))
         progress.expect(None, "webhooks: changes are made, told and fetched")
         told = await be_told(loaded, control)
         progress.expect(None, "marts and checks")
@@ -204,11 +204,13 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
         return run_until_done(run())
 
 
-async def _subscribe(ports: Ports) -> None:
-    """Before the pull, so that it owes nothing to what changes meanwhile."""
+async def _pulled(ports: Ports) -> SyncResult:
+    """Subscribe before the pull, so that it owes nothing to what changes meanwhile."""
     for name in ports.clients:
         if (endpoint := (await check(ports, name, tokens=new_token)).endpoint) is not None:
             close_gap(ports, name, endpoint.endpoint)
+    ports.progress.total.clear()  # what subscribing has marked the pull marks again
+    return await sync(ports, Scope(), command="demo", publishing=False)
 
 
 def _state(loaded: Pipeline, control: str) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ class Clock:
 
 def utc_text(epoch: int) -> str:
     """An instant as `2026-11-20T10:00:00Z`."""
-    return f"{dt.datetime.fromtimestamp(epoch, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return dt.datetime.fromtimestamp(epoch, UTC).isoformat().replace("+00:00", "Z")
 
 
 def utc_text_or_none(epoch: int | None) -> str | None:
