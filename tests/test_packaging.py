@@ -95,7 +95,7 @@ def _below(checkout, folder, suffixes, names=()):
 def _expected(checkout):
     code = _below(checkout, "src/octo_sync", CODE, ("py.typed",))
     pipelines = {path.name for path in (checkout / "pipelines").glob("*.toml")}
-    warehouse = _below(checkout, "warehouse", (".sql",), ("README.md",))
+    warehouse = {n for n in _below(checkout, "warehouse", (".sql",), ("README.md",)) if not n.startswith("spark/")}
     deploy = _below(checkout, "deploy", (".j2", ".sql", ".json", ".yml"), ("requirements.lock",))
     return code, pipelines, warehouse, deploy
 

@@ -2,11 +2,10 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
-from tests.absent import absent
+from tests.absent import environment
 from tests.cli.conftest import CLEAN
 from tests.cli.test_postgres import _both, program, server
 
@@ -19,14 +18,7 @@ REQUIRED = ("dbt-core>=1.11,<1.12", "dbt-duckdb>=1.11,<2", "dbt-postgres>=1.11,<
 @pytest.fixture(scope="module")
 def dbt(tmp_path_factory):
     """The program, in an environment of its own."""
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("dbt")
-    if uv is None:
-        absent("uv is not installed, so dbt cannot be had")
-    for words in (["venv", "--quiet", folder], ["pip", "install", "--quiet", "--python", folder, *REQUIRED]):
-        done = subprocess.run([uv, *words], capture_output=True, text=True, check=False, timeout=1200)
-        if done.returncode:
-            absent(f"dbt cannot be installed: {done.stderr.strip().splitlines()[-1][:200]}")
-    return folder / "bin" / "dbt"
+    return environment(tmp_path_factory.mktemp("dbt"), *REQUIRED) / "dbt"
 
 
 def build(dbt, folder, environment):

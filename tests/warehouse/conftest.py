@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from tests.flows.harness import NOON, Asked, Project, Service, small
@@ -76,20 +77,19 @@ def world(tmp_path_factory):
         yield World(project, before, truth(service, LATER.days), changed)
 
 
+def copied(world, directory):
+    """The warehouse with its marts: a copy, because tests read the project's own files by other means."""
+    files = [
+        Path(shutil.copy(world.project.directory / name, directory)) for name in ("octo.duckdb", "octo.private.duckdb")
+    ]
+    opened = DuckDBWarehouse(*files, tables=all_tables(), nouns=nouns(), now=NOON)
+    apply_marts(opened, world.project.directory)
+    return opened
+
+
 @pytest.fixture(scope="session")
 def duck(world, tmp_path_factory):
-    """The warehouse with its marts: a copy, because tests read the project's own files by other means."""
-    directory = tmp_path_factory.mktemp("duck")
-    for name in ("octo.duckdb", "octo.private.duckdb"):
-        shutil.copy(world.project.directory / name, directory / name)
-    opened = DuckDBWarehouse(
-        directory / "octo.duckdb",
-        directory / "octo.private.duckdb",
-        tables=all_tables(),
-        nouns=nouns(),
-        now=NOON,
-    )
-    apply_marts(opened, world.project.directory)
+    opened = copied(world, tmp_path_factory.mktemp("duck"))
     yield opened
     opened.close()
 

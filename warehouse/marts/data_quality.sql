@@ -89,7 +89,7 @@ noted as (
 ),
 found as (
   select
-    c.connection_id, c.product_id, c.option_id, c.availability_id, null as booking_uuid, c.rule, c.field,
+    c.connection_id, c.product_id, c.option_id, c.availability_id, cast(null as text) as booking_uuid, c.rule, c.field,
     cast(c.value as text) as value,
     -- What has no versions has never changed.
     coalesce(s.since, c.first_seen_at_utc) as since

@@ -27,21 +27,17 @@ with days as (
   where d.is_followed
 ),
 checkpoints as (
-  select * from (values (1), (2), (3), (5), (7), (10), (14), (21), (30)) as v(days_ahead)
+  select days_ahead, lead(days_ahead, 1, 31) over (order by days_ahead) as next_days_ahead
+  from (values (1), (2), (3), (5), (7), (10), (14), (21), (30)) as v(days_ahead)
 ),
 ahead as (
-  select d.*, max(c.days_ahead) as compared_days_ahead
-  from (
-    select
-      departure_key, product_key, option_key, connection_id, product_name, option_name, local_start_at, travel_date,
-      travel_date - today as days_ahead, capacity, taken, fill_rate, is_all_day, verified_at_utc
-    from days
-    where fill_rate is not null and travel_date - today between 1 and 30
-  ) as d
-  join checkpoints c on c.days_ahead <= d.days_ahead
-  group by
+  select
     d.departure_key, d.product_key, d.option_key, d.connection_id, d.product_name, d.option_name, d.local_start_at,
-    d.travel_date, d.days_ahead, d.capacity, d.taken, d.fill_rate, d.is_all_day, d.verified_at_utc
+    d.travel_date, d.travel_date - d.today as days_ahead, c.days_ahead as compared_days_ahead, d.capacity, d.taken,
+    d.fill_rate, d.is_all_day, d.verified_at_utc
+  from days d
+  join checkpoints c on d.travel_date - d.today >= c.days_ahead and d.travel_date - d.today < c.next_days_ahead
+  where d.fill_rate is not null
 ),
 past as (
   select

@@ -13,9 +13,10 @@ with seen as (
     a.product_id,
     a.option_id,
     a.availability_id,
-    min(case when c.is_active and not a.is_deleted then a.capacity end) over departure as least_capacity,
+    min(case when c.is_active and not a.is_deleted then a.capacity end)
+      over (partition by c.supplier_key, a.product_id, a.option_id, a.availability_id) as least_capacity,
     row_number() over (
-      departure
+      partition by c.supplier_key, a.product_id, a.option_id, a.availability_id
       order by
         c.is_active desc, a.is_deleted, a.capacity desc nulls last, v.verified_at_utc desc nulls last, a.connection_id collate "C"
     ) as place
@@ -24,7 +25,6 @@ with seen as (
   left join ops.coverage v
     on v.connection_id = a.connection_id and v.resource = 'availability' and v.product_id = a.product_id
     and v.option_id = a.option_id and v.travel_month = substr(cast(a.local_date as text), 1, 7)
-  window departure as (partition by c.supplier_key, a.product_id, a.option_id, a.availability_id)
 )
 select supplier_key, product_id, option_id, availability_id, connection_id, least_capacity
 from seen
