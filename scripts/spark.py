@@ -99,5 +99,7 @@ def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
 
 
 if __name__ == "__main__":
+    for path in SPARK.glob("*.sql"):
+        path.unlink()
     for name, text in selects().items():
         (SPARK / name).write_text(text, encoding="utf-8")
