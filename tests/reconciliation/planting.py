@@ -377,6 +377,39 @@ def _(p, b, _order):
     return differs(p, b, ("net_amount", "other_commission"))
 
 
+@fault("a net price as retail price here")
+def _(p, b, _order):
+    if (
+        not is_large(b)
+        or b["status"] != "CONFIRMED"
+        or not p.claim(b["product_code"], b["utc_start_at"], b["net_amount"])
+    ):
+        return None
+    b["retail_amount"], b["tax_amount"] = b["net_amount"], None
+    rows = p.ledger[b["booking_uuid"]]
+    return by_key(item([b], rows, "mismatched", ("retail_amount", "other_commission")), apart(b, rows))
+
+
+def as_if_net(net: str) -> Fault:
+    """A discount of the usual commission, in a ledger of retail prices; the copy knows another net price, or none."""
+
+    def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
+        row = p.ledger[b["booking_uuid"]][0]
+        if not is_large(b) or b["status"] != "CONFIRMED":
+            return None
+        row["gross"] = at(gross(b), "0.8", b)
+        b["net_amount"] = row["net"] = at(gross(b), net, b) if net else None
+        return differs(p, b, ("retail_amount", "other_amount"), in_key=True)
+
+    return plant
+
+
+FAULTS |= {
+    "a discount as high as the commission": as_if_net(""),
+    "one of a booking with another net price": as_if_net("0.7"),
+}
+
+
 def with_vat(factor: str, *, up: bool, code: str = "possibly_vat") -> Fault:
     def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
         if not is_large(b) or b["status"] != "CONFIRMED":

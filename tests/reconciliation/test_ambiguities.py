@@ -609,8 +609,8 @@ def test_what_is_alike_but_for_its_key_is_called_by_the_reference_that_both_side
         assert theirs in said
 
 
-def commission(there_net, *, retail="250.00", here_net="200.00", agreeing=6, others=0):
-    """The reason for a net price, beside pairs that deduct 20 % and others that deduct 30 % on both sides."""
+def commission(there, *, retail="250.00", here_net="200.00", agreeing=6, others=0, field="net_amount"):
+    """The reason for a price, beside pairs that deduct 20 % and others that deduct 30 % on both sides."""
 
     def one(n, retail, net):
         return {
@@ -623,13 +623,12 @@ def commission(there_net, *, retail="250.00", here_net="200.00", agreeing=6, oth
 
     ours = [one(n, f"{100 + n}.00", f"{(100 + n) * 0.8:.2f}") for n in range(agreeing)]
     ours += [one(50 + n, "200.00", "140.00") for n in range(others)]
-    columns = ("connection_id", "retail_amount")
     outcome = compared(
         [*ours, one(99, retail, here_net)],
-        [*ours, one(99, retail, there_net)],
+        [*ours, one(99, retail, here_net) | {field: money(there)}],
         keys=("a",),
-        fields=("net_amount", "currency"),
-        columns=columns,
+        fields=(field, "currency"),
+        columns=("connection_id", "retail_amount", "net_amount"),
     )
     [item] = outcome.items
     return item.differences[0].code, item.differences[0].reason
@@ -643,6 +642,25 @@ def test_a_commission_is_named_against_what_the_channels_other_pairs_deduct():
     assert reason == (
         "The ledger deducts a commission of 20 %, as 6 of 6 other pairs of this channel do; this copy 40 %."
     )
+
+
+def test_a_ledger_of_retail_prices_shows_which_price_here_does_not_fit_the_channels_commission():
+    def retail(there, **given):
+        return commission(there, **{"retail": "200.00", "field": "retail_amount", **given})
+
+    code, reason = retail("250.00")
+    assert code == "other_commission"
+    assert reason == (
+        "With the ledger's price, this copy's net price, 200 EUR, deducts a commission of 20 %, as 6 of 6 other pairs "
+        "of this channel do; with its own 0 %."
+    )
+    assert retail("250.00", agreeing=4)[0] == "other_amount", "too few pairs"
+    assert retail("250.00", others=2)[0] == "other_amount", "pairs that do not agree among themselves"
+    assert retail("250.01")[0] == "other_amount", "not exact"
+    assert retail("25.00", retail="20.00", here_net="20.00")[0] == "other_amount", "of a small amount many are near one"
+    assert retail("160.00", here_net=None)[0] == "other_amount", "the usual net price, or a discount of 20 %"
+    assert retail("160.00", here_net="150.00")[0] == "other_amount", "neither price here fits it"
+    assert retail("160.00", here_net="160.00")[0] == "commission_left_out"
 
 
 @pytest.mark.parametrize(

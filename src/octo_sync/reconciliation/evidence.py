@@ -38,9 +38,9 @@ class Commission:
 
 def commissions(db: duckdb.DuckDBPyConnection, rules: Rules, here: "pa.Table") -> dict[str, Commission]:
     """By connection; those whose pairs agree on one rate, four of five at least."""
-    net = next((i for i, f in enumerate(rules.fields) if f.here == "net_amount"), None)
     names = ["connection_id", "retail_amount", "net_amount"]
-    if net is None or not set(names) <= set(here.schema.names):
+    prices = [i for i, f in enumerate(rules.fields) if f.here in names[1:]]
+    if not prices or not set(names) <= set(here.schema.names):
         return {}
     import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
 
@@ -49,7 +49,8 @@ def commissions(db: duckdb.DuckDBPyConnection, rules: Rules, here: "pa.Table") -
         "select connection_id, cast(round((1 - net_amount / retail_amount) * 200) / 200 as decimal(9, 3)) as rate, "
         "count(*) as pairs, cast(sum(count(*)) over (partition by connection_id) as bigint) as whole "
         "from pair join sold on sold.rid = pair.h left join odd on odd.h = pair.h "
-        f"where retail_amount > 0 and net_amount is not null and coalesce(odd.v{net}, 0) <> {DIFFERS} "
+        "where retail_amount > 0 and net_amount is not null "
+        f"and {' and '.join(f'coalesce(odd.v{i}, 0) <> {DIFFERS}' for i in prices)} "
         "group by 1, 2 qualify row_number() over (partition by connection_id order by pairs desc, rate) = 1"
     ).fetchall()
     db.unregister("sold")

@@ -180,16 +180,22 @@ def _of_taxes_and_refunds(case: FieldCase) -> Reasons:
 def _of_rates(case: FieldCase) -> Reasons:
     if case.kind != "amount":
         return
-    retail, usual = exact(case.pair.here.get("retail_amount")), case.pair.commission
+    retail, net = (exact(case.pair.here.get(name)) for name in ("retail_amount", "net_amount"))
+    usual = case.pair.commission
+    others = f"{usual.pairs:,} of {usual.of:,} other pairs of this channel" if usual is not None else ""
     theirs, vat = _commission(case), _vat(case)
     if retail and usual is not None and theirs is not None and case.h:
         ours = (1 - case.h / retail).quantize(_PERCENT)
-        others = f"{usual.pairs:,} of {usual.of:,} other pairs of this channel"
         says = f"The ledger deducts a commission of {_percent(theirs)}"
         if theirs == usual.rate != ours:
             yield "other_commission", f"{says}, as {others} do; this copy {_percent(ours)}."
         elif not vat:  # as likely
             yield "other_commission", f"{says}; {others} deduct {_percent(usual.rate)}."
+    if case.field == "retail_amount" and usual is not None and net and case.h and case.t >= _TELLING * case.unit:
+        own = (1 - net / case.h).quantize(_PERCENT)
+        fits = f"With the ledger's price, this copy's net price, {_money(case, net)}, deducts a commission of"
+        if round(case.t * (1 - usual.rate), case.units) == net and usual.rate != own:
+            yield "other_commission", f"{fits} {_percent(usual.rate)}, as {others} do; with its own {_percent(own)}."
     # A discount, surcharge or commission of 5, 10, … 25 % is as likely.
     steps = (case.t / case.h * _STEPS).quantize(Decimal(1)) if vat and theirs is None else None
     if steps is not None and case.t != round(case.h * steps / _STEPS, case.units):
