@@ -204,7 +204,11 @@ def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(pr
     project.ok("publish")
     assert project("close").returncode == 3
     with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
-        warehouse.execute("update ops.closed_periods set digest = $1", [before["digest"]])
+        warehouse.execute("update ops.closed_periods set digest = $1, was_complete = false", [before["digest"]])
+    project.ok("publish")
+    assert project("close").returncode == 3
+    with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
+        warehouse.execute("update ops.closed_periods set was_complete = true")
     project.ok("publish")
     assert project("close").returncode == 0
     with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:

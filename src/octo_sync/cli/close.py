@@ -43,8 +43,12 @@ def command(period: str | None, project: options.Places, *, incomplete: bool, js
     told = _told(project) if wanted else {}
     altered = [
         each.period for each in wanted
-        if each.computed_digest() != each.digest
-        or any(row["digest"] != each.digest for row in told["figures"] if row["period"] == each.period)
+        if each.is_altered
+        or any(
+            (row["digest"], row["closed_at_utc"], row["was_complete"]) != (each.digest, each.closed_at, each.is_complete)
+            for row in told["figures"]
+            if row["period"] == each.period
+        )
     ]  # fmt: skip
     shown = [(each, *_of(each.period, told)) for each in wanted]
     if json_:

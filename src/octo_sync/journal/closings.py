@@ -5,7 +5,7 @@ They lie among the settings, a row each, so that they stay when the warehouse is
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -54,14 +54,35 @@ class Closing:
     totals: tuple[ClosedTotal, ...] | None = None
     """None where an older octo-sync closed it, which kept none."""
     digest: str = ""
-    """SHA-256 of all the rest, hex."""
+    """SHA-256 of the month's figures, hex; of an older octo-sync also of when and how it was closed."""
 
     def computed_digest(self) -> str:
-        """What the digest is of these values; another one where they were altered."""
+        """What the digest is of these figures, whoever closes them, when, and on which engine."""
+        content = [self.period, _texts(self.bookings), None if self.totals is None else _texts(self.totals)]
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether these are not the figures that were closed."""
+        return self.digest not in (self.computed_digest(), self._older_digest())
+
+    def _older_digest(self) -> str:
         content: list[object] = [self.period, to_text(self.closed_at), self.is_complete, self.bookings]
         if self.totals is not None:
             content.append(self.totals)
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+
+def _texts(rows: Sequence[ClosedBooking | ClosedTotal]) -> list[list[str]]:
+    """Each row as texts, in one order; amounts have four decimals, as where they are kept."""
+    texts = [
+        [
+            f"{value:.4f}" if isinstance(value, Decimal) else "" if value is None else str(value)
+            for value in astuple(row)
+        ]
+        for row in rows
+    ]
+    return sorted(texts)
 
 
 _READ = msgspec.json.Decoder(Closing)

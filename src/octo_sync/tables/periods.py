@@ -10,7 +10,11 @@ CLOSED_PERIODS = log(
     Column("period", "text", "The month of travel, YYYY-MM."),
     Column("closed_at_utc", "timestamptz", "When it was closed."),
     Column("was_complete", "boolean", "Whether all bookings of the month were known then."),
-    Column("digest", "text", "SHA-256 of what was closed, hex: the same as long as nobody alters it."),
+    Column(
+        "digest",
+        "text",
+        "SHA-256 of the figures, hex; an older octo-sync put the time in, too.",
+    ),
     Column("has_totals", "boolean", "Whether ops.closed_totals has what it kept; null: closed by an older octo-sync."),
 )
 
