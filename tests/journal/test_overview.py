@@ -98,6 +98,8 @@ def test_open_differences_are_counted_per_bucket_and_accepted_ones_apart(journal
     clock.forward(86_400)
     store("r3", found("a", "missing_here"), found("b", "missing_here"))
     assert journal.reconciliations.counts()[0].accepted == 0, "the acceptance held until yesterday"
+    runs = journal.reconciliations.runs("ledger", 3)
+    assert [run.open_differences for run in runs] == [2, 1, 3], "nor are accepted ones open after a run"
 
 
 def test_runs_are_told_from_a_number_on_and_open_ones_again(journal: Journal):

@@ -45,7 +45,7 @@ comment on column ops.recon_runs.there_origin is 'What the other side was read f
 comment on column ops.recon_runs.differences is 'Differences that it found, accepted ones included.';
 comment on column ops.recon_runs.new_differences is 'Of these: not open before.';
 comment on column ops.recon_runs.resolved_differences is 'Open before, looked for and not found.';
-comment on column ops.recon_runs.open_differences is 'Open afterwards, also those whose day it did not look at.';
+comment on column ops.recon_runs.open_differences is 'Open afterwards and not accepted, also those whose day it did not look at.';
 comment on column ops.recon_runs.matched is 'Bookings equal on both sides.';
 comment on column ops.recon_runs.matched_within_tolerance is 'Bookings equal but for a tolerated amount.';
 comment on column ops.recon_runs.mismatched is 'Fields that differ, of bookings that both sides have.';

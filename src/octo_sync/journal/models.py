@@ -499,7 +499,7 @@ class ReconciliationRun(_Base, table=True):
     resolved_differences: int = Field(default=0, sa_type=Number)
     """Those that were open before, whose day it looked at, and that it did not find."""
     open_differences: int = Field(default=0, sa_type=Number)
-    """Those that are open afterwards, also those whose day it did not look at."""
+    """Those that are open afterwards and not accepted, also those whose day it did not look at."""
 
     @property
     def window(self) -> Window:

@@ -78,7 +78,8 @@ class Reconciliations(Table):
                 if run.verdict != "failed":
                     new, resolved = self._age(opened, run, rows.values(), early)
                 counted = {"differences": len(rows), "new_differences": new, "resolved_differences": resolved}
-                counted["open_differences"] = _count(opened, _open(name))
+                counts = opened.exec_driver_sql(sql.DIFFERENCE_COUNTS)
+                counted["open_differences"] = sum(each.open - each.accepted for each in counts if each.name == name)
                 opened.execute(insert(ReconciliationRun).values(**run.model_dump(exclude_unset=True), **counted))
                 self._changed(opened)
 

@@ -19,7 +19,7 @@ RECON_RUNS = log(
     Column("differences", "bigint", "Differences that it found, accepted ones included."),
     Column("new_differences", "bigint", "Of these: not open before."),
     Column("resolved_differences", "bigint", "Open before, looked for and not found."),
-    Column("open_differences", "bigint", "Open afterwards, also those whose day it did not look at."),
+    Column("open_differences", "bigint", "Open afterwards and not accepted, also those whose day it did not look at."),
     Column("matched", "bigint", "Bookings equal on both sides."),
     Column("matched_within_tolerance", "bigint", "Bookings equal but for a tolerated amount."),
     Column("mismatched", "bigint", "Fields that differ, of bookings that both sides have."),

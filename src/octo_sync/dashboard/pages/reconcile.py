@@ -368,7 +368,9 @@ def _runs(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
         Column("No longer found", "number", "resolved_differences"),
         Column("Open afterwards", "number", "open_differences"),
     )
-    return Section(f"Runs of {name}", [table], "Accepted differences are counted here, too.", id=f"{place}-runs")
+    return Section(
+        f"Runs of {name}", [table], "All but the last column count accepted differences, too.", id=f"{place}-runs"
+    )
 
 
 PAGE = Page(
