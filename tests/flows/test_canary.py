@@ -111,6 +111,32 @@ async def test_a_departure_whose_cut_off_has_passed_is_not_held(skies, service):
     assert service.booking(uuid)["availability_id"] != found[0]["availability_id"]
 
 
+@pytest.mark.parametrize(("refused", "tried"), [(1, 2), (2, 3), (9, 3)])
+async def test_a_departure_that_is_refused_leaves_a_few_others_to_be_tried(skies, service, monkeypatch, refused, tried):
+    service.faults(
+        {"fault": "status_5xx", "code": 400, "count": refused, "match": {"method": "POST", "path": "/bookings$"}}
+    )
+    client, asked = skies.ports.clients["main"], []
+
+    async def noting(call, **more):
+        if call.operation == "reserve":
+            asked.append((call.json["uuid"], call.json["availabilityId"]))
+        return await type(client).ask(client, call, **more)
+
+    monkeypatch.setattr(client, "ask", noting, raising=False)
+    canary = await skies.fly()
+    assert len(asked) == tried == len({uuid for uuid, _ in asked})
+    starts = {slot["availability_id"]: slot["local_date"] for slot in service.slots()}
+    assert len({starts[id_] for _, id_ in asked}) == tried, "each of another day"
+    assert canary.held is None
+    if refused >= tried:
+        assert canary.text.startswith("no hold could be made: 3 departures tried; the last: ")
+        assert skies.holds() == []
+    else:
+        assert canary.is_untold
+        assert [uuid for uuid, _ in skies.holds()] == [asked[-1][0]]
+
+
 async def test_a_hold_that_was_left_by_a_stop_is_released_by_the_next_one(skies):
     flying = asyncio.create_task(skies.fly(patience=60))
     uuid = await skies.hold()

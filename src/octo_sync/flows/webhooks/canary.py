@@ -8,12 +8,13 @@ import asyncio
 import json
 import logging
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from octo_sync.errors import OctoSyncError, RequestRefused
+from octo_sync.errors import NotFound, OctoSyncError, RequestRefused
 from octo_sync.flows.ports import Ports
+from octo_sync.flows.wording import plural
 from octo_sync.journal import Journal
 from octo_sync.octo import endpoints
 
@@ -29,6 +30,8 @@ _NOTED = "canary"
 _PATIENCE, _LOOK = 120.0, 0.2
 """Seconds until a hold counts as not told, and between two looks: a process of its own may receive."""
 _DAYS_AHEAD = 30
+_TRIES = 3
+"""Departures that are asked for, each of another day: one may be sold out meanwhile, or be refused for a reason of its own."""
 _MOST_TOLD = 100
 """Deliveries about one hold: it is made and not yet released, so one or two are usual."""
 _EXPIRES = 5
@@ -95,27 +98,32 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
     if before is not None and before.held is not None:
         # Who asked for it was stopped before releasing it, or got no answer.
         await _release(client, before.held)
-    uuid = str(UUID(int=ports.random.getrandbits(128), version=4))
-    held = None
+    held, refused = None, ""
     try:
-        call = await _reservation(client, product_id, ports, uuid)
-        held = uuid
-        await _note(journal, connection, Canary(ports.clock.now(), held=held))
-        uuid = (await client.ask(call)).record.uuid
+        calls = await _reservations(client, product_id, ports)
+        for uuid, call in calls.items():
+            held = uuid
+            await _note(journal, connection, Canary(ports.clock.now(), held=held))
+            try:
+                held = (await client.ask(call)).record.uuid
+                break
+            except (NotFound, RequestRefused) as error:
+                held, refused = None, f"{plural(len(calls), 'departure')} tried; the last: {error}"
+        if held is None:
+            raise RequestRefused(refused)
     except OctoSyncError as error:
-        held = None if isinstance(error, RequestRefused) else held
         return await _note(journal, connection, Canary(ports.clock.now(), problem=str(error), held=held))
     at = ports.clock.now()
-    await _note(journal, connection, Canary(at, held=uuid))
+    await _note(journal, connection, Canary(at, held=held))
     told = None
     try:
         async with asyncio.timeout(patience):
             while told is None:
                 await asyncio.sleep(_LOOK)
-                told = await asyncio.to_thread(_told_at, journal, connection, uuid)
+                told = await asyncio.to_thread(_told_at, journal, connection, held)
     except TimeoutError:
         pass
-    await _release(client, uuid)
+    await _release(client, held)
     # It may have come before the service's own answer.
     lag = None if told is None else max(0.0, (told - at).total_seconds())
     return await _note(journal, connection, Canary(at, lag=lag))
@@ -129,30 +137,36 @@ async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
     return canary
 
 
-async def _reservation(client: "OctoClient", product_id: str, ports: Ports, uuid: str) -> "Call[Booking]":
-    """The call that holds one ticket on the next departure that has room and can still be booked."""
+async def _reservations(client: "OctoClient", product_id: str, ports: Ports) -> dict[str, "Call[Booking]"]:
+    """By uuid: calls that hold one ticket on the first departure of each of the next days that has room and can be booked."""
     product = (await client.ask(endpoints.product(product_id))).record
     option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
     units = option.units if option is not None else None
     if option is None or not isinstance(units, list) or not units:
         raise RequestRefused(f"the product {product_id} has no option with a ticket")
     today = ports.today(ports.time_zones.get((client.connection.name, product_id)))
-    days = today + timedelta(days=1), today + timedelta(days=_DAYS_AHEAD)
-    slots = (await client.ask(endpoints.availability(product_id, str(option.id), *days))).record
+    first, last_day = today + timedelta(days=1), today + timedelta(days=_DAYS_AHEAD)
+    slots = (await client.ask(endpoints.availability(product_id, str(option.id), first, last_day))).record
     now = ports.clock.now()
-    free = (each for each in slots if each.available is True)
-    slot = next((each for each in free if not each.utc_cutoff_at or each.utc_cutoff_at > now), None)
-    if slot is None:
+    days: dict[date, str] = {}
+    for each in slots:
+        if each.available is True and (not each.utc_cutoff_at or each.utc_cutoff_at > now):
+            days.setdefault(each.local_date_time_start.date(), str(each.id))
+    if not days:
         raise RequestRefused(f"the product {product_id} has no free departure within {_DAYS_AHEAD} days")
-    return endpoints.reserve(
-        product_id,
-        str(option.id),
-        str(slot.id),
-        unit_items=[{"unitId": units[0].id}],
-        uuid=uuid,
-        expiration_minutes=_EXPIRES,
-        notes="octo-sync canary: released within minutes",
-    )
+    uuids = [str(UUID(int=ports.random.getrandbits(128), version=4)) for _ in range(_TRIES)]
+    return {
+        uuid: endpoints.reserve(
+            product_id,
+            str(option.id),
+            slot,
+            unit_items=[{"unitId": units[0].id}],
+            uuid=uuid,
+            expiration_minutes=_EXPIRES,
+            notes="octo-sync canary: released within minutes",
+        )
+        for uuid, slot in zip(uuids, days.values(), strict=False)
+    }
 
 
 async def _release(client: "OctoClient", uuid: str) -> None:
