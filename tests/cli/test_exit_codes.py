@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import PIPELINE, Program, finish, wait_until, without_override
 
+from octo_sync.app.machine import SystemClock
+from octo_sync.journal import Journal
+
 DEAD = "http://127.0.0.1:9/octo/v1"
 
 
@@ -52,6 +55,13 @@ def test_an_address_with_nothing_there_is_exit_1_after_one_request_and_says_base
     assert len(service.control("GET", "/requests")["requests"]) <= 1
     assert (project.directory / "octo.read.duckdb").stat().st_mtime_ns == published
     assert project("status").returncode == 3
+    with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        journal.runs.start("serve", "shop", run_id="r-serve", fence=99)
+        journal.runs.end("r-serve", "ok")
+    after = project("status")
+    assert after.returncode == 3, "what went well since did not pull"
+    assert re.search(r"^Last run +serve ok .*\nEarlier +sync failed .*\n +\S", after.stdout, re.MULTILINE | re.DOTALL)
+    assert [run["command"] for run in json.loads(project("status", "--json").stdout)["failed_runs"]] == ["sync"]
     file.write_text(PIPELINE.format(url=service.base_url))
     assert project("sync").returncode == 0
     assert project("status").returncode == 0

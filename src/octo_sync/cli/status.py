@@ -57,8 +57,8 @@ def command(project: options.Places, *, limit: str | None, json_: bool) -> int:
         _report(found, project, published)
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
-    # Whoever asks has to see that the last run brought nothing, whatever the copy was before.
-    return 3 if stale or (found.last_run and found.last_run.status == "failed") else 0
+    # Whoever asks has to see that a run brought nothing, whatever the copy was before and whatever went well since.
+    return 3 if stale or any(run.status == "failed" for run in found.failures) else 0
 
 
 def _seconds(limit: str | None) -> float | None:
@@ -123,13 +123,20 @@ def _last_run(found: Status, now: datetime) -> None:
     if run is None:
         console.label("Last run", "none yet: octo-sync sync")
         return
-    ago = age(now - (run.ended_at or run.started_at))
     if run.status == "running":
-        _unended(run, found.running, ago)
-        return
+        _unended(run, found.running, age(now - run.started_at))
+    else:
+        _ended(run, now, "Last run")
+    for each in found.failures:
+        if each is not run:
+            _ended(each, now, "Earlier")
+
+
+def _ended(run: Run, now: datetime, label: str) -> None:
+    ago = age(now - (run.ended_at or run.started_at))
     colour = {"ok": "green", "partial": "yellow"}.get(run.status, "red")
     word = console.styled(run.status, fg=colour, bold=True)
-    console.label("Last run", f"{run.command} {word} {ago} ago  (run {run.run_id})")
+    console.label(label, f"{run.command} {word} {ago} ago  (run {run.run_id})")
     if "subjects" in run.counts:
         console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
     if run.error:

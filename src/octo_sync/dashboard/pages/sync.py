@@ -18,8 +18,6 @@ from octo_sync.journal import Run
 
 _MONTHS_BACK = 3
 """Months before this one that are in the map: as far as bookings are looked at again."""
-_PULLS = ("sync", "demo", "pull")
-"""Commands that fetch what is due; `pull` is one of a schedule."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -166,7 +164,7 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
     wanted = {each["connection_id"] for each in connections}
     chosen = [each for each in found.connections if each.name in wanted or not wanted]
     return [
-        *_failed(found.runs),
+        *_failed(found.failures),
         _backlog(found, chosen),
         _webhooks(chosen),
         *_next_runs(found),
@@ -175,15 +173,10 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
 
 
 def _failed(runs: Sequence[Run]) -> list[Section]:
-    """The last runs that did not end well, which the copy may not know: a failed run publishes none.
-
-    Of each command the last one, up to the one that last pulled well: whatever failed before it was done again.
-    """
-    pulled = next((n for n, run in enumerate(runs) if run.status == "ok" and run.command in _PULLS), len(runs))
+    """The last runs that did not end well, which the copy may not know: a failed run publishes none."""
     said = [
         f"The last run of {run.command} began {wording.instant(run.started_at)}: {run.status}. {run.error or ''}"
-        for run in runs[:pulled]
-        if run.status not in ("running", "ok")
+        for run in runs
     ]
     bands: list[Item] = [Block("band.html.j2", {"text": text.rstrip()}) for text in said]
     return [Section("Last runs", bands, id="last-run")] if bands else []

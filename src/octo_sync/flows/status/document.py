@@ -35,6 +35,7 @@ def as_document(found: Status) -> dict[str, Any]:
         ],
         "pii": None if found.pii is None else asdict(found.pii),
         "last_run": None if run is None else run_document(run),
+        "failed_runs": [run_document(each) for each in found.failures],
         "running": None if found.running is None else asdict(found.running),
         "workers": [asdict(worker) for worker in found.workers],
     }

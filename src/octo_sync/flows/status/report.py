@@ -29,6 +29,8 @@ PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, 
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
 UNLISTED = ("open_dated", "unlisted")
 """Bookings that no list by day of travel speaks for, as `marts.sync_freshness` calls them."""
+_PULLS = ("sync", "demo", "pull")
+"""Commands that fetch what is due; `pull` is one of a schedule."""
 SCHEDULED = ("full", "near", "availability", "bookings")
 """What `[schedule]` may name, in the order in which it is shown."""
 
@@ -185,6 +187,15 @@ class Status:
     def last_run(self) -> Run | None:
         """The run that began last."""
         return next(iter(self.runs), None)
+
+    @property
+    def failures(self) -> list[Run]:
+        """Runs that did not end well and that nothing has made good.
+
+        Of each command the last one, up to the one that last pulled well: whatever failed before it was done again.
+        """
+        pulled = next((n for n, run in enumerate(self.runs) if run.status == "ok" and run.command in _PULLS), None)
+        return [run for run in self.runs[:pulled] if run.status not in ("running", "ok")]
 
 
 def status(
