@@ -146,6 +146,12 @@ def test_null_is_sent_and_what_is_not_given_is_not():
     assert endpoints.update("u").json == {}
 
 
+def test_a_confirmation_has_a_contact_which_octo_requires_though_nobody_is_named():
+    for said in ({}, {"contact": None}, {"contact": {}}):
+        assert endpoints.confirm("u", notes="x", **said).json == {"notes": "x", "contact": {}}
+    assert endpoints.confirm("u", contact={"fullName": "Ann"}).json == {"contact": {"fullName": "Ann"}}
+
+
 async def test_on_start_is_called_for_each_attempt_and_the_last_one_orders_the_answer():
     numbers = iter(range(41, 99))
     async with serving(in_turn(says(503), says(503), LIST)) as server, client(server.origin) as octo:

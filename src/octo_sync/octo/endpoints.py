@@ -214,8 +214,9 @@ def booking(uuid: str) -> Call[records.Booking]:
 
 
 def confirm(uuid: str, *, more: Json | None = None, **said: Unpack[Changes]) -> Call[records.Booking]:
-    """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all of them."""
-    return _change("confirm", "POST", uuid, "/confirm", {"contact": {}} | _body(more, **said))
+    """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all. OCTO requires a contact, which may be empty."""
+    body = _body(more, **said)
+    return _change("confirm", "POST", uuid, "/confirm", body | {"contact": body.get("contact") or {}})
 
 
 def update(uuid: str, *, more: Json | None = None, **said: Unpack[Changes]) -> Call[records.Booking]:
