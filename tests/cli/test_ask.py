@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cli.test_terminal import ESCAPES, on_a_terminal
 
 from octo_sync.flows import ask
 
@@ -63,6 +64,27 @@ def test_a_whole_day_has_no_time_for_a_person(looked):
     shown = [line.split("|")[place].strip() for line in lines[2:]]
     assert shown == [row["local_start_at"][:10] if row["is_all_day"] else row["local_start_at"] for row in rows]
     assert {row["is_all_day"] for row in rows} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"), [("3", "fill_rate"), ("26", "is_over currency retail_amount net_amount"), ("29", "fill_rate")]
+)
+def test_on_80_columns_stands_what_was_asked_for(looked, number, wanted):
+    _, seen = on_a_terminal(looked, "ask", number, width=80)
+    head = next(line for line in ESCAPES.sub("", seen).splitlines() if set(wanted.split()) <= set(line.split()))
+    assert len(head) <= 80
+
+
+def test_money_per_guest_has_the_decimals_of_its_currency(looked):
+    rows = looked.json("ask", "28")["rows"]
+    header, _, *lines = looked.ok("ask", "28", "--format", "md").splitlines()
+    place = header.split("|").index(" amount_per_guest ")
+    exact = [row["amount_per_guest"] for row in rows]
+    assert [line.split("|")[place].strip() for line in lines] == [
+        "" if value is None else f"{value:,.{0 if row['currency'] == 'JPY' else 2}f}"
+        for value, row in zip(exact, rows, strict=True)
+    ]
+    assert any(value and round(value, 2) != value for value in exact)
 
 
 @pytest.mark.parametrize("number", ["23", "26", "30"])

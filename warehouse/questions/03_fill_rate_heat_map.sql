@@ -7,11 +7,11 @@ select
   o.product_name,
   o.travel_date,
   d.weekday_name,
-  o.departures,
-  o.closed_departures,
+  o.fill_rate,
   o.taken,
   o.capacity,
-  o.fill_rate,
+  o.departures,
+  o.closed_departures,
   o.verified_at_utc
 from marts.agg_occupancy_daily o
 join marts.dim_date d on d.date_key = o.travel_date

@@ -22,15 +22,15 @@ with products as (
 select
   product_name,
   travel_month,
+  cast(max(guests_on_books) filter (where days_out = 30) as double precision) / nullif(max(final_guests), 0) as share_30,
+  cast(max(guests_on_books) filter (where days_out = 14) as double precision) / nullif(max(final_guests), 0) as share_14,
+  cast(max(guests_on_books) filter (where days_out = 7) as double precision) / nullif(max(final_guests), 0) as share_7,
+  min(is_complete) = 1 as is_complete,
   max(final_guests) as final_guests,
   max(guests_on_books) filter (where days_out = 30) as guests_30_days_out,
   max(guests_on_books) filter (where days_out = 14) as guests_14_days_out,
   max(guests_on_books) filter (where days_out = 7) as guests_7_days_out,
-  cast(max(guests_on_books) filter (where days_out = 30) as double precision) / nullif(max(final_guests), 0) as share_30,
-  cast(max(guests_on_books) filter (where days_out = 14) as double precision) / nullif(max(final_guests), 0) as share_14,
-  cast(max(guests_on_books) filter (where days_out = 7) as double precision) / nullif(max(final_guests), 0) as share_7,
-  max(bookings_without_guests) as bookings_without_guests,
-  min(is_complete) = 1 as is_complete
+  max(bookings_without_guests) as bookings_without_guests
 from products
 group by product_key, product_name, travel_month
 order by product_name, product_key, travel_month

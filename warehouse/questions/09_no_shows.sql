@@ -8,9 +8,9 @@ select
   count(*) as sold,
   count(*) filter (where is_redeemed) as redeemed,
   count(*) filter (where not is_redeemed) as not_redeemed,
-  cast(sum(pax_count) filter (where not is_redeemed) as bigint) as guests_not_redeemed,
   case when count(*) filter (where is_redeemed or status = 'NOSHOW') > 0
     then cast(count(*) filter (where not is_redeemed) as double precision) / count(*) end as no_show_rate,
+  cast(sum(pax_count) filter (where not is_redeemed) as bigint) as guests_not_redeemed,
   min(verified_at_utc) as verified_at_utc
 from marts.fct_bookings
 where is_sold and travel_date between cast($first as date) and cast($last as date)

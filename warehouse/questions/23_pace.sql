@@ -14,16 +14,16 @@ with products as (
 select
   product_name,
   travel_month,
-  currency,
   case when count(*) = count(guests) then cast(sum(guests) as bigint) end as guests,
-  min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   case when is_last_year_known and count(*) = count(last_year_guests) then cast(sum(last_year_guests) as bigint) end
     as last_year_guests,
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   case when is_last_year_known and count(*) = count(last_year_final_guests) then cast(sum(last_year_final_guests) as bigint) end
     as last_year_final,
   case when count(*) = count(guests - guests_7_days_ago) then cast(sum(guests - guests_7_days_ago) as bigint) end as new_in_7_days,
   case when count(*) = count(guests_7_days_ago - guests_35_days_ago)
     then cast(sum(guests_7_days_ago - guests_35_days_ago) as double precision) / 4 end as usual_week,
+  currency,
   case when count(*) = count(retail_amount) then sum(retail_amount) end as retail_amount,
   case when is_last_year_known and count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year_amount,
   cast(sum(bookings_without_guests) as bigint) as bookings_without_guests

@@ -5,15 +5,15 @@
 -- parameter: last: date: month: Last month.
 select
   month_end,
+  is_over,
   channel_name,
   currency,
-  bookings,
-  guests,
   retail_amount,
   net_amount,
+  bookings,
+  guests,
   without_retail,
   without_net,
-  is_over,
   known_to,
   verified_at_utc,
   is_complete

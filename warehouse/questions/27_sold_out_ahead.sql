@@ -28,11 +28,11 @@ select
   s.product_name,
   s.median_days_ahead,
   s.sold_out,
+  s.already_sold_out,
   d.departures,
   cast(s.sold_out as double precision) / d.departures as share_sold_out,
   s.shortest,
   s.longest,
-  s.already_sold_out,
   s.opened_again,
   d.verified_at_utc
 from sold_out s

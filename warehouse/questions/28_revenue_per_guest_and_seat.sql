@@ -6,9 +6,9 @@
 select
   travel_month,
   product_name,
+  currency,
   amount_per_guest,
   amount_per_seat,
-  currency,
   guests,
   bookings,
   retail_amount,

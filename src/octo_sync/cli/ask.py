@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.flows import ask
 from octo_sync.flows.ask import Question, Value
 from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced
-from octo_sync.flows.wording import plural
+from octo_sync.flows.wording import plural, rounded
 
 
 @click.command(epilog=options.example("ask 14"))
@@ -154,14 +155,16 @@ def _why_none(question: Question) -> str:
 
 
 def _readable(columns: Sequence[str], rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
-    """Shares with four decimals, instants to the second, months as `2026-11` and starts of whole days as their day, for people.
+    """For people: shares with four decimals, amounts per guest with those of their currency, instants to the second, months.
 
-    Machines get all of them.
+    Months are `2026-11`, starts of whole days their day. Machines get all as it is.
     """
     if form not in ("table", "md"):
         return rows
 
     def short(column: str, value: object, row: Sequence[Any]) -> object:
+        if isinstance(value, float) and "amount" in column:
+            return rounded(Decimal(value), dict(zip(columns, row, strict=True)).get("currency"))
         if isinstance(value, float):
             return round(value, 4)
         if isinstance(value, date) and column.endswith("_month"):
