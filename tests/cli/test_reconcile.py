@@ -227,7 +227,7 @@ def test_another_connection_is_a_side_too(project, books_now):
 here = "select * from marts.fct_bookings where was_sold and coalesce(travel_date, booking_date) between :from and :to"
 there = { connection = "shop" }
 keys = ["booking_uuid", "supplier_reference"]
-fields = { status = "status", retail_amount = "retail_amount", travel_date = "travel_date", utc_start_at = "utc_start_at" }
+fields = { status = "status", retail_amount = "retail_amount", currency = "currency", travel_date = "travel_date" }
 window = "-40d..+40d"
 """
     )
@@ -315,7 +315,7 @@ def test_a_ledger_that_cannot_be_read_is_refused_and_nothing_is_kept(project, bo
     ("words", "code", "text"),
     [
         (["nothing"], 2, "no [reconcile.nothing]"),
-        (["ledger"], 1, "no file is called"),
+        (["ledger"], 1, "project/ledger*.csv. Put the export there, or correct there.file"),
         (["accept", "booking_uuid=x", "--note", "y"], 1, "No difference of ledger is open"),
         (["accept", "booking_uuid=x", "--name", "legder", "--note", "y"], 2, 'did you mean "ledger"?'),
         (["ledger", "--html", "page.txt"], 2, "expected a file that ends in .html"),

@@ -268,6 +268,12 @@ def test_a_message_shows_the_shape_of_a_value_and_no_name(refused):
     assert said.startswith('ledger.csv, line 2, column "gross": "xxx xxxxx +44 12" is more than an amount.')
 
 
+def test_a_word_is_no_amount_and_hides_no_currency(refused):
+    said = refused("id,gross\n1,free\n", wanted=[TEXT, GROSS])
+
+    assert said == 'ledger.csv, line 2, column "gross": "xxxx" is no amount, such as 1234.56, 1,234.56 or 1.234,56.'
+
+
 def test_an_unknown_time_zone_is_refused(refused):
     assert 'no time zone "Lisboa"; set time_zone' in refused("id\n1\n", time_zone="Lisboa")
     assert "no time zone" in refused("id\n1\n", time_zone="../etc")

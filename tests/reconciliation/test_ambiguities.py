@@ -698,6 +698,30 @@ def test_of_a_commission_and_vat_that_both_fit_only_the_channels_usual_commissio
     assert commission("242.00")[0] == "possibly_vat", "a commission of 3.2 % is none"
 
 
+def test_currencies_are_never_added_up_where_no_field_tells_them_apart():
+    def outcome(*currencies):
+        rows = [{"a": f"REF-{n}", "amount": money("10"), "currency": each} for n, each in enumerate(currencies)]
+        return compared(rows, rows, keys=("a",), fields=("amount",), columns=("currency",))
+
+    assert outcome("EUR", "EUR", None).counts["matched"] == 3
+    with pytest.raises(ReconcileError, match="the bookings here are in EUR, USD, and currencies are never added up"):
+        outcome("EUR", "USD", "EUR")
+
+
+def test_a_word_for_a_currency_is_named_as_one_that_map_does_not_know():
+    def told(there, **fields):
+        ours, theirs = ({"a": "REF-1", "amount": money("10"), "currency": each} for each in ("EUR", there))
+        field = FieldRule("currency", "currency", fields.get("mapping"))
+        return [i.differences[0] for i in compared([ours], [theirs], keys=("a",), fields=("amount", field)).items]
+
+    assert [(one.code, one.reason) for one in told("Euro")] == [
+        ("not_mapped", "'Euro' is no currency code; map.currency can say which it means. Amounts are not compared.")
+    ]
+    assert [one.code for one in told("€")] == ["not_mapped"]
+    assert [one.code for one in told("USD")] == ["other_currency"]
+    assert told("Euro", mapping={"Euro": ("EUR",)}) == []
+
+
 def test_a_commission_is_not_named_where_it_may_be_chance():
     assert commission("175.01")[0] == "other_amount", "no whole percent"
     assert commission("7.00", retail="10.00", here_net="8.00")[0] == "other_amount", (

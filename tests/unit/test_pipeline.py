@@ -293,8 +293,12 @@ def test_a_canary_is_a_product_and_needs_webhooks_that_can_tell(read, mistakes):
     text = connection('canary = { product = "17" }')
     (mistake,) = mistakes(text)
     assert mistake.startswith("connections.acme.canary: expected webhooks.url too")
-    canary = read(f'{text}[webhooks]\nurl = "https://hooks.example.com"\n').canaries["acme"]
+    hooks = '[webhooks]\nurl = "https://hooks.example.com"\n'
+    canary = read(f"{text}{hooks}").canaries["acme"]
     assert (canary.product, canary.every) == ("17", 3600.0)
+    assert mistakes(connection('canary = { every = "1h" }') + hooks) == (
+        "connections.acme.canary: expected product too, the id of one made for tests",
+    )
 
 
 def test_every_time_of_a_server_goes_down_to_a_tenth_of_a_second(read):

@@ -60,10 +60,13 @@ def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
     why = "a secret travels with every delivery; a host named in allow_hosts may be reached over http"
     mistakes += _refused("webhooks.url", _url(table, "url"), table, why_https=why)
     for name, connection in _table(document, "connections").items():
-        if isinstance(connection, Mapping) and connection.get("canary") and not table.get("url"):
+        canary = connection.get("canary") if isinstance(connection, Mapping) else None
+        if canary and not table.get("url"):
             mistakes.append(
                 f"connections.{name}.canary: expected webhooks.url too, because webhooks are to tell of its holds"
             )
+        if isinstance(canary, Mapping) and canary and "product" not in canary:
+            mistakes.append(f"connections.{name}.canary: expected product too, the id of one made for tests")
 
 
 def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]) -> Secret | None:

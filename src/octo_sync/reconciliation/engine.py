@@ -15,7 +15,7 @@ from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
 from octo_sync.reconciliation.items import Facts, Maker
 from octo_sync.reconciliation.matching import match, telling
 from octo_sync.reconciliation.model import Acceptance, Bucket, Earlier, Item, Outcome, Rules, Side
-from octo_sync.reconciliation.sides import kinds, load
+from octo_sync.reconciliation.sides import kinds, load, must_be_of_one_currency
 from octo_sync.reconciliation.totals import explained, must_close, totals
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def reconcile(
             DuckDB fails.
     """
     types = kinds(rules, here.schema)
+    must_be_of_one_currency(rules, types, here)
     maker = Maker(rules, types, here, there, sides, place, last, facts, {a.key: a for a in acceptances}, earlier)
     try:
         with closing(load(rules, types, here, there)) as db:

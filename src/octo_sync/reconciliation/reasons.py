@@ -21,6 +21,8 @@ Reason = tuple[str, str]
 Reasons = Iterator[Reason]
 _SOLD = ("CONFIRMED", "REDEEMED", "NOSHOW")
 _CENTS = 100
+_CODE = 3
+"""Letters of a currency's code."""
 _FEW = 5
 _PERCENT = Decimal("0.01")
 _TELLING = 10_000
@@ -245,6 +247,11 @@ def _of_guests(case: FieldCase) -> Reasons:
 
 def _of_the_rest(case: FieldCase) -> Reasons:
     h, t = case.amounts
+    if case.field == "currency" and not (len(case.t) == _CODE and case.t.isalpha()):
+        yield (
+            "not_mapped",
+            f"{case.t!r} is no currency code; map.currency can say which it means. Amounts are not compared.",
+        )
     if case.field == "currency" and h and t and h != t and h * t > 0:
         sold = f"{_money(replace(case, currency=case.t), t)} for {_money(replace(case, currency=case.h), h)}"
         yield (

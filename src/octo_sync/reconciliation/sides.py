@@ -41,6 +41,23 @@ def kinds(rules: Rules, here: "pa.Schema") -> dict[str, Kind]:
     return found
 
 
+def must_be_of_one_currency(rules: Rules, types: Mapping[str, Kind], here: "pa.Table") -> None:
+    """Refuse to add up amounts of several currencies where no field says which is which.
+
+    Raises:
+        ReconcileError: `fields` has amounts and no currency, and the rows here have several.
+    """
+    is_named = any(field.here == rules.currency for field in rules.fields)
+    if is_named or "amount" not in types.values() or "currency" not in here.schema.names:
+        return
+    found = sorted(str(each) for each in here.column("currency").unique().to_pylist() if each is not None)
+    if len(found) > 1:
+        raise ReconcileError(
+            f"reconcile.{rules.name}: the bookings here are in {', '.join(found)}, and currencies are never added up. Name the "
+            'ledger\'s column in fields (currency = "…"), or let `here` select the bookings of one currency.'
+        )
+
+
 def kind_of(rules: Rules, here: "pa.Schema", column: str) -> Kind:
     """What the values of one column here are; a `ReconcileError` as `kinds` raises it."""
     import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it

@@ -84,7 +84,10 @@ def _files(directory: Path, pattern: str, name: str) -> list[Path]:
     base, below = (Path(path.anchor), path.relative_to(path.anchor)) if path.is_absolute() else (directory, path)
     found = sorted(each for each in base.glob(str(below)) if each.is_file())
     if not found:
-        raise LedgerError(f"reconcile.{name}.there: no file is called {directory / pattern}.")
+        raise LedgerError(
+            f"reconcile.{name}.there: no file is called {base.resolve() / below}. Put the export there, or correct "
+            "there.file in the pipeline file."
+        )
     return found
 
 

@@ -98,7 +98,7 @@ def _why(text: str) -> str:
         return f'"{text.casefold()}" is no amount; leave the cell empty where there is none.'
     if pc.match_substring_regex(one, r"^[-+]?\d+(?:[.,]\d+)?[eE][-+]?\d+$")[0].as_py():
         return f"{shown(text)} is a rounded number; export all digits."
-    if pc.match_substring_regex(one, r"[\p{L}\p{Sc}]")[0].as_py():
+    if pc.match_substring_regex(one, r"\d.*[\p{L}\p{Sc}]|[\p{L}\p{Sc}].*\d")[0].as_py():
         return (
             f"{shown(text)} is more than an amount. Two currencies may hide in a column like this: put the currency into a "
             "column of its own."
