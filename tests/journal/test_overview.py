@@ -98,7 +98,10 @@ def test_open_differences_are_counted_per_bucket_and_accepted_ones_apart(journal
     clock.forward(86_400)
     store("r3", found("a", "missing_here"), found("b", "missing_here"))
     assert journal.reconciliations.counts()[0].accepted == 0, "the acceptance held until yesterday"
-    runs = journal.reconciliations.runs("ledger", 3)
+    store("r4", found("a", "missing_here"), found("d", "missing_here"))
+    journal.reconciliations.accept("ledger", "a", note="known", by="me", until=None, now=clock.now())
+    assert journal.reconciliations.counts()[0].oldest == clock.now(), "of those that are not accepted"
+    _, *runs = journal.reconciliations.runs("ledger", 4)
     assert [run.open_differences for run in runs] == [2, 1, 3], "nor are accepted ones open after a run"
 
 

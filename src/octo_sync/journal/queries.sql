@@ -246,13 +246,16 @@ SELECT connection, resource, CAST(sum(entries) AS BIGINT) AS entries FROM (
 ) AS both_kinds GROUP BY connection, resource ORDER BY connection, resource
 
 -- name: DIFFERENCE_COUNTS
--- Open differences per reconciliation and bucket: all, those that somebody lets be, and when the oldest was first seen. An
--- acceptance holds up to its last day, as in marts.recon_open.
-SELECT d.name, d.bucket, count(*) AS open,
-  count(*) FILTER (WHERE a.id IS NOT NULL AND (a.until IS NULL OR a.until >= substr(d.last_seen_at, 1, 10))) AS accepted,
-  min(d.first_seen_at) AS oldest
-FROM differences d LEFT JOIN acceptances a ON a.name = d.name AND a."key" = d."key"
-WHERE d.resolved_at IS NULL GROUP BY d.name, d.bucket ORDER BY d.name, d.bucket
+-- Open differences per reconciliation and bucket: all, those that somebody lets be, and when the oldest of the others was first
+-- seen, or the oldest of all. An acceptance holds up to its last day, as in marts.recon_open.
+SELECT name, bucket, count(*) AS open, count(*) FILTER (WHERE is_accepted) AS accepted,
+  coalesce(min(first_seen_at) FILTER (WHERE NOT is_accepted), min(first_seen_at)) AS oldest
+FROM (
+  SELECT d.*, a.id IS NOT NULL AND (a.until IS NULL OR a.until >= substr(d.last_seen_at, 1, 10)) AS is_accepted
+  FROM differences d LEFT JOIN acceptances a ON a.name = d.name AND a."key" = d."key"
+  WHERE d.resolved_at IS NULL
+) AS d
+GROUP BY name, bucket ORDER BY name, bucket
 
 -- name: QUARANTINE_RECORD
 -- One record that did not land: ?1 connection, ?2 resource, ?3 key, ?4 path, ?5 reason, ?6 digest, ?7 subject kind,
