@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib
+import json
 import socket
 import time
 import urllib.request
@@ -12,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from octo_sync import pipeline
 from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
@@ -76,7 +75,7 @@ class Told:
 
 def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noqa: ANN401 - that is what JSON is
     """The sandbox's control plane, or its state."""
-    data = None if body is None else msgspec.json.encode(body)
+    data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
         url, data=data, headers={"Content-Type": "application/json"}, method=method
     )
@@ -84,7 +83,7 @@ def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noq
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(request, timeout=60) as answer:
         text = answer.read()
-        return msgspec.json.decode(text) if text else None
+        return json.loads(text) if text else None
 
 
 def free_port() -> int:
@@ -140,7 +139,7 @@ async def be_told(loaded: Pipeline, control: str) -> Told:
 def _count(told: Told, bodies: list[bytes], sent: list[dict[str, Any]]) -> None:
     """What was received, and how it came. `sent` are the sandbox's deliveries, as it made them."""
     told.received, told.repeats = len(bodies), len(bodies) - len(set(bodies))
-    told.only_uuid = sum(msgspec.json.decode(body)["data"].keys() == {"uuid"} for body in bodies)
+    told.only_uuid = sum(json.loads(body)["data"].keys() == {"uuid"} for body in bodies)
     first = [each["attempts"][0]["at"] for each in sent if each["attempts"]]
     told.out_of_order = sum(any(at > later for later in first[place:]) for place, at in enumerate(first))
 
