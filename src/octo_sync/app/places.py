@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from octo_sync.app.machine import alive
-from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import ConfigError
 from octo_sync.flows.backup.save import Files
 from octo_sync.model import Clock

@@ -16,8 +16,9 @@ from octo_sync.app.lake import DeltaTables
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_run_id, run_until_done
 from octo_sync.app.places import duckdb_warehouse, files, is_shared, open_warehouse, published
-from octo_sync.destinations.base import Destination, Fence
+from octo_sync.destinations.base import Fence
 from octo_sync.destinations.duckdb.publish import sweep_copies
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import LeaseHeld
 from octo_sync.flows.acts import Acts
 from octo_sync.flows.backup import place as placing

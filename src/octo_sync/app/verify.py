@@ -27,7 +27,7 @@ from octo_sync.model import Window
 from octo_sync.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from octo_sync.destinations.base import Destination
+    from octo_sync.destinations.warehouse import Destination
 
 
 def verify_claims(pipeline: Pipeline) -> Claims:

@@ -1,19 +1,11 @@
-"""What a warehouse must do: the one Protocol every destination keeps.
-
-A destination owns SQL and transactions, nothing else: it neither fetches nor decides. All of it is synchronous and called
-from one thread at a time; reading methods may be called while nothing lands.
-"""
+"""What a warehouse takes and gives: answers to land, findings, rows, and drafts of what is to be published."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any, Protocol
 
-from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.gate import Guard, Lost
-from octo_sync.destinations.migrations import Step
 from octo_sync.model import Source, Subject, Window
 
 
@@ -227,8 +219,10 @@ class Draft(Scripted, Protocol):
     def passed(self, tables: Mapping[str, Collection[str]], definition: str) -> bool:
         """Whether checks of this definition passed on rows that were equal to these in all the columns of all the tables.
 
-        False as well where that is not known.
+        False as well where that is not known: to compare a million rows takes a server as long as to check them.
         """
+        del tables, definition
+        return False
 
     def publish(self) -> int:
         """Show it to readers, at the latest at the end of the draft; its size in bytes.
@@ -239,131 +233,3 @@ class Draft(Scripted, Protocol):
 
     def withdraw(self) -> None:
         """Show none of it to anybody."""
-
-
-class Destination(Scripted, Protocol):
-    """A warehouse. Its own scripts make no marts: those are made in a draft, see `drafting`."""
-
-    private: str
-    """What stands before the names of the private tables in a query."""
-
-    @property
-    def migrated(self) -> Sequence[Step]:
-        """The steps of the schema that were taken when it was opened."""
-
-    def claim_writer(self, fence: Fence, owner: str) -> None:
-        """Take over as the writer: what carries no token of its own, such as a log, is written with this one.
-
-        Of a connection's, only what belongs to the connection is taken over.
-
-        Raises:
-            WriterFenced: A writer with a higher token was here.
-        """
-
-    def highest_numbers(self) -> tuple[int, int]:
-        """The highest request number and fencing token ever landed, for a journal that was lost and made anew."""
-
-    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
-        """The last landing of each of the subjects that has one."""
-
-    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
-        """The records that live bookings which travel or were made in the window were landed from.
-
-        One that is in an answer again, byte for byte, need not be read: `Answered.seen`. To be asked where nothing else
-        lands before the answer does.
-        """
-
-    def land(self, landing: Landing) -> LandingReport:
-        """Land everything in one transaction, together with its coverage (R8), or nothing.
-
-        Raises:
-            WriterFenced: A newer writer took over; nothing was kept.
-            WarehouseError: It cannot be written; nothing was kept.
-        """
-
-    def absences(self) -> list[Absence]:
-        """Rows that are missed at present."""
-
-    def live_rows(self) -> Mapping[tuple[str, str], int]:
-        """Live rows per (connection, merged table)."""
-
-    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
-        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
-
-        What was shown again since, and is missed no longer, stays.
-        """
-
-    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
-        """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards.
-
-        Raises:
-            WriterFenced: A newer writer took over; nothing was changed.
-        """
-
-    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
-        """Count and hash the live rows of the core tables."""
-
-    def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
-        """Have the marts of this definition in what drafts are copied from, made by `make` where they are not.
-
-        To make views and their comments takes longer than to copy a small file.
-        """
-
-    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
-        """Where marts are made, checked and published, of what has landed until now; what lands meanwhile is not seen there.
-
-        Readers see them from the end of the block on, or when the draft's `publish` is called.
-
-        Args:
-            target: Where the copy for readers is to be, at destinations that make one; without it nothing is shown there.
-            contacts: Where a copy with personal data is to be; None makes none.
-
-        Raises:
-            WriterFenced: A newer writer took over, which a server notices; the former marts stay.
-            WarehouseError: It cannot be copied or written; the former marts stay.
-        """
-
-    def prune(
-        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
-    ) -> int:
-        """Remove payloads and runs from before, and versions of departures that had ended by then; None keeps all.
-
-        The newest payload of each key and the newest version of each departure stay. How many rows went.
-
-        Raises:
-            WriterFenced: A newer writer took over; nothing was changed.
-        """
-
-    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
-        """Its files of `least` bytes or more, by names that `rewrite` takes; none where a server looks after itself."""
-
-    def rewrite(self, file: str, *, within: float) -> int:
-        """Write one file anew with its live rows only, and put it in place; its size. All else waits meanwhile.
-
-        Raises:
-            WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
-        """
-
-    def scrubbing(self, fence: Fence) -> AbstractContextManager[Scrubber]:
-        """A transaction that takes persons out of what is kept: out of the private tables, or out of the others.
-
-        Raises:
-            WriterFenced: A newer writer took over; nothing was changed.
-        """
-
-    def shed(self, *, core: bool) -> None:
-        """Have the bytes of what was deleted from the private tables leave the disk; with `core`, from all tables.
-
-        Raises:
-            WarehouseError: There is no room for it, or somebody stands in the way; to be tried again.
-        """
-
-    def shed_published(self) -> None:
-        """The same for what the last publish took from readers, where a publish changes tables and makes no new file.
-
-        Raises:
-            WarehouseError: Somebody stands in the way; to be tried again.
-        """
-
-    def close(self) -> None:
-        """Let go of the database."""

@@ -11,13 +11,13 @@ from pathlib import Path
 import duckdb
 
 from octo_sync import model
-from octo_sync.destinations.base import Destination
 from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
 from octo_sync.destinations.relations import given, run, sql
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.tables.schema import Merge, Table
 
 _SHOWN = 1000

@@ -7,7 +7,8 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-from octo_sync.destinations.base import Destination, Fence
+from octo_sync.destinations.base import Fence
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import WriterFenced
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.order import Order

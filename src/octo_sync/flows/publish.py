@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
+from octo_sync.destinations.base import Draft, Rows, Scripted
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import WarehouseError
 from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables

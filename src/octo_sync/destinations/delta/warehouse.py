@@ -26,9 +26,9 @@ from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
-from octo_sync.destinations.state import Run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:

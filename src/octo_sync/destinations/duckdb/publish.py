@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from octo_sync.destinations.base import Rows
+from octo_sync.destinations.base import Draft, Rows
 from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.duckdb.files import rename
 from octo_sync.destinations.duckdb.transactions import transaction, translated
@@ -97,7 +97,7 @@ def said(db: duckdb.DuckDBPyConnection, what: str) -> str | None:
     return str(found[0]) if found else None
 
 
-class DuckDBDraft:
+class DuckDBDraft(Draft):
     """Marts in a copy that nobody else sees; see `Draft`.
 
     Args:

@@ -40,10 +40,11 @@ from octo_sync.destinations.duckdb.publish import (
     say,
 )
 from octo_sync.destinations.duckdb.transactions import transaction, translated
+from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.relations import drop_work_tables, run
-from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
+from octo_sync.destinations.warehouse import Destination, check_fence
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
 
@@ -55,7 +56,7 @@ _SHED_WITHIN = 3600.0
 """Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
 
-class DuckDBWarehouse(SharedWarehouse):
+class DuckDBWarehouse(Destination):
     """A warehouse in one DuckDB file beside one private file.
 
     Args:
@@ -255,9 +256,6 @@ class DuckDBWarehouse(SharedWarehouse):
             self.rewrite(PRIVATE, within=_SHED_WITHIN)
             if core:
                 self.rewrite(MAIN, within=_SHED_WITHIN)
-
-    def shed_published(self) -> None:
-        """Nothing: a publish puts a new file in the former one's place."""
 
     def take_over(self, warehouse: Path, private: Path) -> tuple[int, list[str]]:
         """Take every row that can be read from former files into these, which are new; how many, and what cannot be read.

@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg import errors
 
-from octo_sync.destinations.base import Fence, Rows
+from octo_sync.destinations.base import Draft, Fence, Rows
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
@@ -37,7 +37,7 @@ _SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
 """The comment on the schema `marts`, which every reader can see. It differs after each publish."""
 
 
-class PostgresDraft:
+class PostgresDraft(Draft):
     """What is to be published; see `Draft`."""
 
     def __init__(self, session: Session, name: str) -> None:
@@ -68,11 +68,6 @@ class PostgresDraft:
                 number = _free_number(self._session)
                 self._session.execute(f"alter schema marts rename to {_FORMER}{number}".encode())
             return marts if self._keeps else ()
-
-    def passed(self, tables: Mapping[str, Collection[str]], definition: str) -> bool:
-        """Not known: to compare a million rows takes a server as long as to check them."""
-        del tables, definition
-        return False
 
     def publish(self) -> int:
         """Have the end of the block show it; bytes that the tables take."""

@@ -13,7 +13,7 @@ from octo_sync.destinations.base import Fence
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.rows import run_in
 from octo_sync.destinations.postgres.session import STUCK_AFTER, Passing, at_once, connect, place, translated
-from octo_sync.destinations.state import check_fence
+from octo_sync.destinations.warehouse import check_fence
 from octo_sync.errors import WarehouseError
 
 T = TypeVar("T")

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
-from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
+from octo_sync.destinations.base import Absence, Answered, Fence, Landing, LandingReport, Rows
 from octo_sync.destinations.duckdb.carry_over import OWN, rows_to_move
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
+from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
@@ -34,8 +35,7 @@ from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.destinations.relations import sql
-from octo_sync.destinations.state import Run, SharedWarehouse, covered
-from octo_sync.errors import WarehouseError
+from octo_sync.destinations.warehouse import Destination, covered
 from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ _TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "op
 """Tables whose texts may repeat a person's."""
 
 
-class PostgresWarehouse(SharedWarehouse):
+class PostgresWarehouse(Destination):
     """A warehouse in one PostgreSQL database.
 
     Args:
@@ -301,14 +301,6 @@ class PostgresWarehouse(SharedWarehouse):
         self._write(self._fence, lambda run: run(sql("thin_changes"), ()))
         return super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
 
-    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:  # noqa: ARG002 - the same for every destination
-        """None: the server's autovacuum looks after its files."""
-        return {}
-
-    def rewrite(self, file: str, *, within: float) -> int:
-        """There is no such file; see `Destination`."""
-        raise WarehouseError(f"{self.name} has no file {file}; its server looks after its files ({within:g} s unused).")
-
     # -- reading ------------------------------------------------------------------------------------------------
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
@@ -317,10 +309,6 @@ class PostgresWarehouse(SharedWarehouse):
         return self._sessions.read(lambda session: rows_of(session.execute(text.encode(), values or None), limit))
 
     # -- publishing ---------------------------------------------------------------------------------------------
-
-    def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
-        """Nothing: they are kept where readers see them."""
-        del definition, make
 
     def drafting(
         self, target: Path | None = None, *, contacts: Path | None = None

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from octo_sync.destinations.base import Destination
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.relations import sql
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.model import Subject, SubjectKind
 
 THINNED = "confirmations_thinned_at"
