@@ -4,7 +4,7 @@ A reader sees what was published (`marts`, `core`, `ops`) and nothing else, writ
 ops tables without their schema.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,14 +57,6 @@ class TableInfo:
         return self.full_name
 
 
-def tables_of(rows: Iterable[tuple[str, ...]]) -> list[TableInfo]:
-    """Rows of schema, table, kind, description, column, type and meaning as tables, in the order of their first columns."""
-    grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
-    for schema, name, kind, description, *column in rows:
-        grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(*column))
-    return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
-
-
 def as_texts(batch: "pa.RecordBatch", *, nested: bool = True) -> list[list[Any]]:
     """The columns as lists of what CSV and JSON say: amounts, dates and instants are texts, made in bulk.
 
@@ -106,6 +98,7 @@ class Reader(Protocol):
 
     name: str
     """What errors call it: a file's name, or a database and its host, never a password."""
+    _closed: bool = False
 
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
@@ -128,9 +121,24 @@ class Reader(Protocol):
             QueryError: It is wrong, or does more than read.
             WarehouseError: It cannot be read, or the time was up. Both may come while batches are taken.
         """
+        import pyarrow as pa  # noqa: PLC0415 - rows do without it
+
+        made = self._stream(sql, parameters, size, timeout)
+        schema: pa.Schema = next(made)
+        return pa.RecordBatchReader.from_batches(schema, made)
+
+    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> Iterator[Any]:
+        """First the schema of an answer, then its rows as Arrow batches."""
 
     def tables(self) -> list[TableInfo]:
-        """Every table and view: marts first, then core, then ops."""
+        """Every table and view: marts first, then core, then ops; columns in their order."""
+        grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
+        for schema, name, kind, description, *column in self._described():
+            grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(*column))
+        return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
+
+    def _described(self) -> Sequence[tuple[str, ...]]:
+        """Schema, table, kind, description, column, type and meaning of each column."""
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and order-independent digest of each core table, as `destinations/digests.py` defines them.
@@ -141,6 +149,10 @@ class Reader(Protocol):
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise WarehouseError(f"{self.name} was closed; open it again.")
 
 
 _MONTHS = (
@@ -157,28 +169,3 @@ def refuse_older(name: str, ask: Callable[[str], Sequence[Sequence[Any]]]) -> No
     """
     if any(str(kind).lower() != "date" for (kind,) in ask(_MONTHS)):
         raise WarehouseError(f"{name} was published by an older octo-sync; make it anew: octo-sync publish.")
-
-
-class Streaming:
-    """What both engines' readers do alike."""
-
-    name: str
-    _closed = False
-
-    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> Iterator[Any]:
-        """First the schema of an answer, then its rows as Arrow batches."""
-        raise NotImplementedError
-
-    def batches(
-        self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
-    ) -> "pa.RecordBatchReader":
-        """The rows as Arrow batches; see `Reader`."""
-        import pyarrow as pa  # noqa: PLC0415 - rows do without it
-
-        made = self._stream(sql, parameters, size, timeout)
-        schema: pa.Schema = next(made)
-        return pa.RecordBatchReader.from_batches(schema, made)
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
-            raise WarehouseError(f"{self.name} was closed; open it again.")

@@ -19,7 +19,7 @@ from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.publish import rows_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
-from octo_sync.destinations.reading import SCHEMAS, Parameters, Streaming, TableInfo, tables_of
+from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -102,7 +102,7 @@ def _refuse_others(path: Path) -> None:
         raise WarehouseError(f"{path} {said}; open the read copy that octo-sync sync makes, octo.read.duckdb.")
 
 
-class DuckDBReader(Streaming):
+class DuckDBReader(Reader):
     """A `Reader` of one published file.
 
     Args:
@@ -151,10 +151,8 @@ class DuckDBReader(Streaming):
                 db.interrupt()
             self._spare.append(db)
 
-    def tables(self) -> list[TableInfo]:
-        """Every table and view; see `Reader`."""
-        found = self.query(sql("duckdb_tables")).rows
-        return tables_of(found)
+    def _described(self) -> list[tuple[str, ...]]:
+        return self.query(sql("duckdb_tables")).rows
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""

@@ -19,7 +19,7 @@ from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
-from octo_sync.destinations.reading import SCHEMAS, Parameters, Streaming, TableInfo, tables_of
+from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -37,7 +37,7 @@ _SCALE = 4
 """Decimals of amounts; what a query works out with more of them becomes a float, as with DuckDB."""
 
 
-class PostgresReader(Streaming):
+class PostgresReader(Reader):
     """A `Reader` of one database. When its session has ended, the next query makes another.
 
     Args:
@@ -115,10 +115,8 @@ class PostgresReader(Streaming):
         finally:
             session.close()
 
-    def tables(self) -> list[TableInfo]:
-        """Every table and view; see `Reader`."""
-        found = self.query(sql("postgres_tables"), [list(SCHEMAS)]).rows
-        return tables_of(found)
+    def _described(self) -> list[tuple[str, ...]]:
+        return self.query(sql("postgres_tables"), [list(SCHEMAS)]).rows
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""
