@@ -11,7 +11,7 @@ from octo_sync.app.reading import Copy, TableInfo
 from octo_sync.cli import console, options
 from octo_sync.destinations.ddl import script
 from octo_sync.tables import all_tables
-from octo_sync.tables.base import Table
+from octo_sync.tables.schema import Table
 
 _RESOURCES = {
     "supplier": ("supplier",),

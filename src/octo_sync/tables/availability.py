@@ -1,8 +1,9 @@
 """Availability: departures and open days of an option, and their prices. From `POST /availability`."""
 
 from octo_sync.octo.records import Availability
-from octo_sync.tables.base import CONNECTION_ID, Enum, Merge, Noun, Table, column, local, moment, money, oddities
+from octo_sync.tables.base import CONNECTION_ID, column, local, moment, money, oddities
 from octo_sync.tables.reading import ODDITIES, struct
+from octo_sync.tables.schema import Enum, Merge, Noun, Table
 
 NOUN = Noun(
     name="availability",

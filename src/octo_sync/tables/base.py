@@ -2,24 +2,7 @@
 
 from collections.abc import Sequence
 
-from octo_sync.tables.schema import Column, Enum, Merge, Noun, Table
-
-__all__ = [
-    "CONNECTION_ID",
-    "Column",
-    "Enum",
-    "Merge",
-    "Noun",
-    "Table",
-    "amount",
-    "column",
-    "document",
-    "local",
-    "log",
-    "moment",
-    "money",
-    "oddities",
-]
+from octo_sync.tables.schema import Column, Merge, Table
 
 
 def column(

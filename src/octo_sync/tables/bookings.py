@@ -6,22 +6,9 @@ Longer than most modules, because it is a list of columns.
 """
 
 from octo_sync.octo.records import Booking, Tax
-from octo_sync.tables.base import (
-    CONNECTION_ID,
-    Column,
-    Enum,
-    Merge,
-    Noun,
-    Table,
-    amount,
-    column,
-    document,
-    local,
-    moment,
-    money,
-    oddities,
-)
+from octo_sync.tables.base import CONNECTION_ID, amount, column, document, local, moment, money, oddities
 from octo_sync.tables.reading import ODDITIES, struct
+from octo_sync.tables.schema import Column, Enum, Merge, Noun, Table
 
 _STATUSES = frozenset({"ON_HOLD", "CONFIRMED", "EXPIRED", "CANCELLED", "REDEEMED", "PENDING", "REJECTED"})
 NOUN = Noun(

@@ -6,8 +6,7 @@ columns that are here make a version: a repeated delivery, an equal answer and a
 
 # As modules: a table that is a name in two files would be found twice.
 from octo_sync.tables import availability, bookings
-from octo_sync.tables.base import Column, Merge, Table
-from octo_sync.tables.schema import VERSION
+from octo_sync.tables.schema import VERSION, Column, Merge, Table
 
 
 def _as_in(table: Table, *names: str) -> tuple[Column, ...]:

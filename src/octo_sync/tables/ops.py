@@ -3,7 +3,8 @@
 They are in the warehouse, not only in the journal, so that a BI tool sees how much the copy is worth.
 """
 
-from octo_sync.tables.base import Column, log
+from octo_sync.tables.base import log
+from octo_sync.tables.schema import Column
 
 _CONNECTION = Column("connection_id", "text", "The connection.")
 

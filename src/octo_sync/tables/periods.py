@@ -1,6 +1,7 @@
 """Closed months of travel: a copy of what the journal keeps, read by the marts `closed_periods` and `period_adjustments`."""
 
-from octo_sync.tables.base import Column, log
+from octo_sync.tables.base import log
+from octo_sync.tables.schema import Column
 
 CLOSED_PERIODS = log(
     "ops.closed_periods",

@@ -1,8 +1,9 @@
 """Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
 
 from octo_sync.octo.records import Product
-from octo_sync.tables.base import CONNECTION_ID, Column, Enum, Merge, Noun, Table, column, document, money, oddities
+from octo_sync.tables.base import CONNECTION_ID, column, document, money, oddities
 from octo_sync.tables.reading import ODDITIES, struct
+from octo_sync.tables.schema import Column, Enum, Merge, Noun, Table
 
 NOUN = Noun(
     name="products",

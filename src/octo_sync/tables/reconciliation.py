@@ -1,6 +1,7 @@
 """What comparisons with other systems found: a copy of what the journal knows, read by the mart `recon_open`."""
 
-from octo_sync.tables.base import Column, log
+from octo_sync.tables.base import log
+from octo_sync.tables.schema import Column
 
 RECON_RUNS = log(
     "ops.recon_runs",

@@ -1,8 +1,9 @@
 """The supplier behind the token. From `GET /supplier`."""
 
 from octo_sync.octo.records import Supplier
-from octo_sync.tables.base import CONNECTION_ID, Noun, Table, column
+from octo_sync.tables.base import CONNECTION_ID, column
 from octo_sync.tables.reading import struct
+from octo_sync.tables.schema import Noun, Table
 
 NOUN = Noun(
     name="supplier",

@@ -12,8 +12,8 @@ from typing import Any
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import ReconciliationRun, StoredDifference
 from octo_sync.reconciliation.model import Bucket
-from octo_sync.tables.base import Table
 from octo_sync.tables.reconciliation import RECON_RESULTS, RECON_RUNS
+from octo_sync.tables.schema import Table
 
 log = logging.getLogger("octo_sync")
 
