@@ -14,6 +14,7 @@ import duckdb
 from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.landing import versions
+from octo_sync.destinations.relations import run
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Merge, Table
 
@@ -80,9 +81,9 @@ def _take(db: duckdb.DuckDBPyConnection, table: Table) -> int | None:
     source = f"former.{table.full_name}"
     try:
         with transaction(db):
-            taken = db.execute(
-                f"insert into {placed(table)} ({names}) select {names} from {source} {_one_a_key(table, source)}"
-            ).fetchone() or (0,)
+            return run(
+                db, f"insert into {placed(table)} ({names}) select {names} from {source} {_one_a_key(table, source)}"
+            )
     except duckdb.Error as error:
         try:
             # What fails here as well is the former file's doing, and not for want of room in the new one.
@@ -91,7 +92,6 @@ def _take(db: duckdb.DuckDBPyConnection, table: Table) -> int | None:
             log.warning("action=rebuild unread=%s error=%s", table.full_name, type(error).__name__)
             return None
         raise
-    return int(taken[0])
 
 
 def _one_a_key(table: Table, source: str) -> str:

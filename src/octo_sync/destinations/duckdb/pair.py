@@ -28,10 +28,8 @@ def note(db: duckdb.DuckDBPyConnection) -> None:
 
 def is_torn(db: duckdb.DuckDBPyConnection) -> bool:
     """Whether the private file was written by a landing that the warehouse knows nothing of, or was replaced."""
-    found = db.execute(
-        f"select (select max(number) from {PRIVATE}.private.landed) is distinct from (select max(landed) from ops.writer)"
-    ).fetchone()
-    return bool(found and found[0])
+    ahead = f"(select max(number) from {PRIVATE}.private.landed) is distinct from (select max(landed) from ops.writer)"
+    return bool(run(db, f"select {ahead}"))
 
 
 def look_anew(db: duckdb.DuckDBPyConnection) -> None:

@@ -42,12 +42,17 @@ def copy_beside(source: Path, target: Path) -> Path:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     fresh = Path(name)
-    try:
-        _copy(source, fresh)
+    with contextlib.ExitStack() as given_up:
+        given_up.callback(fresh.unlink, missing_ok=True)
+        done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
+            [sys.executable, "-I", "-S", "-c", _COPYING, str(source), name], capture_output=True, check=False
+        )
+        if done.returncode or fresh.stat().st_size != source.stat().st_size:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            reason = said[-1] if said else "the copy was cut"
+            raise WarehouseError(f"{source.name} could not be copied into {fresh.parent}: {reason}.")
         fresh.chmod(0o600)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+        given_up.pop_all()
     return fresh
 
 
@@ -55,17 +60,6 @@ def sweep_copies(target: Path) -> None:
     """Remove what was to take this file's place and was killed before. Only the one writer may call it."""
     for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
         left_over.unlink(missing_ok=True)
-
-
-def _copy(source: Path, fresh: Path) -> None:
-    done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
-        [sys.executable, "-I", "-S", "-c", _COPYING, str(source), str(fresh)], capture_output=True, check=False
-    )
-    if done.returncode or fresh.stat().st_size != source.stat().st_size:
-        reason = done.stderr.decode(errors="replace").strip().splitlines()
-        raise WarehouseError(
-            f"{source.name} could not be copied into {fresh.parent}: {reason[-1] if reason else 'the copy was cut'}."
-        )
 
 
 def rows_of(cursor: duckdb.DuckDBPyConnection, limit: int | None) -> Rows:

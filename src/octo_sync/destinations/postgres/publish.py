@@ -18,7 +18,7 @@ from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
-from octo_sync.destinations.postgres.sessions import lock_out
+from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.relations import sql
 from octo_sync.tables.schema import Table
 
@@ -85,16 +85,15 @@ class PostgresDraft(Draft):
 
 
 @contextlib.contextmanager
-def drafting(
-    address: str, name: str, fence: Fence, *, tables: Sequence[Table], lock_timeout: float
-) -> Iterator[PostgresDraft]:
+def drafting(sessions: Sessions, fence: Fence, tables: Sequence[Table]) -> Iterator[PostgresDraft]:
     """A draft in a session of its own: landings go on meanwhile, and it sees none of them.
 
     Raises:
         WriterFenced: A writer with a higher token than `fence` took over; readers keep what they have.
     """
+    address, name = sessions.address, sessions.name
     with at_once():
-        session = connect(address, lock_timeout=lock_timeout)
+        session = connect(address, lock_timeout=sessions.lock_timeout)
     try:
         with at_once(), translated(name):
             _drop_former(session)
@@ -108,7 +107,12 @@ def drafting(
             if draft.is_withdrawn:
                 session.execute("rollback")
             else:
-                with _no_newer_writer(address, name, fence):
+                # In a session of its own, because the draft's sees who wrote when it began.
+                with (
+                    contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as other,
+                    other.transaction(),
+                ):
+                    lock_out(other, fence, name)
                     session.execute("commit")
                 _drop_former(session)
     finally:
@@ -146,14 +150,6 @@ def _bring(session: Session, table: Table, *, wholly: bool) -> int:
     same = " and ".join(f"t.{c} = k.{c}" for c in group)
     session.execute(f"delete from {table.full_name} t using {noted} where {same}".encode())
     return session.execute(f"{into} from {LANDING}.{table.name} t join {noted} on {same}".encode()).rowcount
-
-
-@contextlib.contextmanager
-def _no_newer_writer(address: str, name: str, fence: Fence) -> Iterator[None]:
-    """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
-    with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
-        lock_out(session, fence, name)
-        yield
 
 
 def _free_number(session: Session) -> int:

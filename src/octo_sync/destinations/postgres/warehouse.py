@@ -315,13 +315,7 @@ class PostgresWarehouse(Destination):
     ) -> AbstractContextManager[PostgresDraft]:
         """Marts beside those that readers see, who need no files; see `Destination`."""
         del target, contacts
-        return drafting(
-            self._sessions.address,
-            self.name,
-            self._fence,
-            tables=self._tables,
-            lock_timeout=self._sessions.lock_timeout,
-        )
+        return drafting(self._sessions, self._fence, self._tables)
 
 
 def _landed(fence: Fence, number: int) -> tuple[bytes, list[Any]]:
