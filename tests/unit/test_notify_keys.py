@@ -39,7 +39,7 @@ def test_a_target_is_a_command_an_address_a_variable_or_a_file(read, tmp_path):
 def test_a_variable_of_the_key_itself_holds_the_target(read):
     pipeline = read(environ={"OCTO_SYNC_NOTIFY__PING": "https://ping.example.com/abc"})
     assert pipeline.told["ping"].reveal() == "https://ping.example.com/abc"
-    assert pipeline.origin("notify.ping") == "env OCTO_SYNC_NOTIFY__PING"
+    assert pipeline.settings["notify.ping"].origin == "env OCTO_SYNC_NOTIFY__PING"
 
 
 def test_what_is_told_never_shows_itself(read):

@@ -199,7 +199,7 @@ def test_flag_over_environment_over_dotenv_over_file_over_default(read, project)
 
     def seen(text=MINIMAL, **arguments):
         pipeline = read(text, **arguments)
-        return pipeline.connections[0].limits.concurrency, pipeline.origin(key)
+        return pipeline.connections[0].limits.concurrency, pipeline.settings[key].origin
 
     written = MINIMAL + "limits = { concurrency = 2 }\n"
     assert seen() == (6, "default")
@@ -266,10 +266,8 @@ def test_every_key_has_a_setting_with_an_origin(read):
     leaves = {key.dotted.replace("NAME", "acme") for key in every if key.path[0] != "reconcile"}
 
     assert set(pipeline.settings) == leaves | {"connections.acme.token", "dashboard.token"}
-    assert pipeline.origin("connections.acme.base_url") == "pipeline file"
-    assert pipeline.origin("connections.acme.token") == "pipeline file"
-    with pytest.raises(KeyError):
-        pipeline.origin("connections.acme.tokn")
+    assert pipeline.settings["connections.acme.base_url"].origin == "pipeline file"
+    assert pipeline.settings["connections.acme.token"].origin == "pipeline file"
 
 
 # Webhooks
@@ -959,8 +957,8 @@ def test_a_reconciliation_is_read_with_its_defaults(read):
     assert ledger.tolerance == {"EUR": Decimal("0.01"), "JPY": Decimal(0), "default": Decimal("0.001")}
     assert ledger.limits() == [("mismatched", Decimal(0)), ("abs_amount_eur", Decimal("100.50"))]
     assert (str(ledger.window), ledger.grace, ledger.there.kinds) == ("-35d..+0d", 7200.0, ("file",))
-    assert pipeline.origin("reconcile.ledger.fail_on") == "pipeline file"
-    assert pipeline.origin("reconcile.ledger.there.connection") == "default"
+    assert pipeline.settings["reconcile.ledger.fail_on"].origin == "pipeline file"
+    assert pipeline.settings["reconcile.ledger.there.connection"].origin == "default"
     assert "was_sold and coalesce(travel_date, booking_date) between :from and :to" in ledger.query
     by_booking = read(LEDGER + 'date = "booking_date"').reconciliations["ledger"]
     assert "was_sold and booking_date between :from and :to" in by_booking.query

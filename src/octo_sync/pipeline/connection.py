@@ -1,15 +1,15 @@
 """The keys of `[connections.NAME]`: one token at one OCTO service, and what it may cost."""
 
 import typing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, with_config
+from pydantic import BeforeValidator, Field
 
 from octo_sync.model import Limits
 from octo_sync.pipeline import values
 from octo_sync.pipeline.values import variable_name
-from octo_sync.pipeline.vocabulary import FORBID, Count, Hosts, Says, Seconds, Text, Type, Zone, number
+from octo_sync.pipeline.vocabulary import Count, Hosts, Says, Seconds, Text, Type, Zone, number, table
 
 CAPABILITIES = frozenset({
     "adjustments", "cart", "checkin", "content", "extras", "gifts", "identities", "mappings", "memberships",
@@ -56,8 +56,7 @@ def token_table(value: object) -> object:
 Capability = Annotated[str, BeforeValidator(_capability)]
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class TokenTable:
     """Where a token is; never the token itself. `default` is for a service on this machine, such as the sandbox."""
 
@@ -72,8 +71,7 @@ WHERE = (
 )
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class ProductFilter:
     """Which products of a connection are kept, by their ids; empty `include` means all."""
 
@@ -85,8 +83,7 @@ class ProductFilter:
         return product_id not in self.exclude and (not self.include or product_id in self.include)
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class CanaryTable:
     """A product of which a hold is made and released, to see whether webhooks tell of it; empty: none is."""
 
@@ -94,8 +91,7 @@ class CanaryTable:
     every: Seconds = 3600.0
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class LimitsTable:
     """What one connection may cost the service, and how patient it is."""
 
@@ -112,8 +108,7 @@ class LimitsTable:
     backoff: Annotated[Seconds, Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class ConnectionTable:
     """One token at one OCTO service."""
 

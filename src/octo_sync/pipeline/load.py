@@ -104,13 +104,6 @@ class Pipeline:
         """The file of personal data and payloads beside the DuckDB file; None for PostgreSQL, where it is a schema."""
         return checks.beside(self.destination, "private") if isinstance(self.destination, Path) else None
 
-    def origin(self, key: str) -> str:
-        """Where the value of a dotted key came from: `flag`, `env NAME`, `.env NAME`, `pipeline file` or `default`.
-
-        Raises `KeyError` for a key that is none.
-        """
-        return self.settings[key].origin
-
 
 def names(directory: Path) -> dict[str, Path]:
     """Every pipeline that can be named: those in `directory`/pipelines, then those that came with the program."""

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, with_config
+from pydantic import BeforeValidator, Field
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
-from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Sql, Switch, Text, Type, Zone
+from octo_sync.pipeline.vocabulary import Count, Days, Says, Seconds, Sql, Switch, Text, Type, Zone, table
 
 MEASURES = (
     "mismatched", "missing_here", "missing_there", "duplicate_here", "duplicate_there", "ambiguous",
@@ -78,8 +78,7 @@ def _tolerance(value: object) -> Decimal:
     return Decimal(str(value))
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class FormatTable:
     """How the other side writes, where that is not found out."""
 
@@ -95,8 +94,7 @@ class FormatTable:
     where: Sql = ""
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class ThereTable:
     """The other side: one of `file`, `dsn` with `sql`, or `connection`."""
 
@@ -127,8 +125,7 @@ class ThereTable:
         return tuple(name for name in ("file", "dsn", "connection") if getattr(self, name))
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class ReconcileTable:
     """One comparison with another system."""
 

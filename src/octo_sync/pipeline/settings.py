@@ -5,10 +5,11 @@ A field without `Says` is not a key: one value fits every service, with its reas
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, with_config
+from pydantic import BeforeValidator, Field
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
@@ -16,7 +17,6 @@ from octo_sync.pipeline.connection import ConnectionTable, TokenTable, token_tab
 from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.values import variable_name
 from octo_sync.pipeline.vocabulary import (
-    FORBID,
     Age,
     Count,
     Cron,
@@ -32,6 +32,7 @@ from octo_sync.pipeline.vocabulary import (
     Text,
     Type,
     Zone,
+    table,
 )
 
 _BOOKINGS, _AVAILABILITY, _NEAR = Horizon(-90, 365), Horizon(0, 365), Horizon(0, 30)
@@ -69,8 +70,7 @@ Told = Annotated[Target, BeforeValidator(_target)]
 Raw = Literal["supplier", "products", "bookings", "availability"]
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class Horizons:
     """How far back and ahead the copy reaches, in days seen from today at the venue."""
 
@@ -81,8 +81,7 @@ class Horizons:
     near: Annotated[Days, Says("Travel dates that `schedule.near` fetches.")] = _NEAR
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class SyncSettings:
     """How the worker goes about its work."""
 
@@ -121,8 +120,7 @@ class SyncSettings:
     ] = ("supplier", "products", "bookings")
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class PublishSettings:
     """The read copy: what BI tools open."""
 
@@ -145,8 +143,7 @@ class PublishSettings:
         return self.path.with_suffix(".private.duckdb")
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class Schedule:
     """When a service marks what; five-field cron expressions."""
 
@@ -168,14 +165,13 @@ class _Listening:
         return host.strip("[]"), int(port)
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class WebhookSettings(_Listening):
     """Notifications of changes: where services deliver them, and what the receiver puts up with."""
 
     url: Annotated[
         str,
-        BeforeValidator(values.receiver_url),
+        BeforeValidator(partial(values.service_url, example="https://hooks.example.com/octo")),
         Type("address"),
         Says("The receiver's public address; https unless it is this machine. Without it there are no subscriptions."),
     ] = ""
@@ -198,8 +194,7 @@ class WebhookSettings(_Listening):
     """Seconds that a subject rests which notifications had fetched twice, so that a flood costs few requests."""
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class DashboardSettings(_Listening):
     """The dashboard: what the read copy says, as pages; see docs/dashboard.md."""
 
@@ -227,8 +222,7 @@ class DashboardSettings(_Listening):
     ] = ()
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class NotifySettings:
     """Who is told when something needs a person, each thing once until it is over; see docs/monitoring.md."""
 
@@ -274,8 +268,7 @@ class CareSettings:
     """Longest time for one file; all else waits meanwhile."""
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class RetentionSettings:
     """How long what is not the copy itself is kept; deliveries: `webhooks.keep`."""
 
@@ -286,8 +279,7 @@ class RetentionSettings:
     ] = 400 * 86400.0
 
 
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
+@table
 class PipelineFile:
     """The whole file."""
 

@@ -157,11 +157,6 @@ header_text = _shaped("[!-~](?:[ -~]*[!-~])?", "expected printable ASCII charact
 """A header's value: visible ASCII and inner spaces, so that nothing can be smuggled into the request."""
 
 
-def receiver_url(value: object) -> str:
-    """The public address of our receiver; see `service_url`."""
-    return service_url(value, example="https://hooks.example.com/octo")
-
-
 def service_url(value: object, *, example: str = "https://api.example.com/octo/v1") -> str:
     """The base URL of an OCTO service without a trailing slash: scheme, host, optional port and path, nothing else."""
     text = plain_text(value)

@@ -3,15 +3,21 @@
 What is written in a file is a text, a number, a list or a table; here it becomes a value of the right type, or a sentence.
 """
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar, dataclass_transform
 
-from pydantic import BeforeValidator, ConfigDict, StrictBool, StrictInt
+from pydantic import BeforeValidator, StrictBool, StrictInt, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
 
-FORBID = ConfigDict(extra="forbid")
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def table(keys: type[T]) -> type[T]:
+    """A class of keys as a table of the file, which has no others."""
+    return with_config(extra="forbid")(dataclass(frozen=True, slots=True, kw_only=True)(keys))
 
 
 @dataclass(frozen=True, slots=True)
