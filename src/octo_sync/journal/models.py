@@ -116,6 +116,16 @@ class _Base(SQLModel):
     metadata: ClassVar[MetaData] = metadata
 
 
+class _Numbered(_Base):
+    """Rows that are numbered as they come.
+
+    Numbers of deliveries grow for ever, also when old ones are gone: whoever follows them goes on after the last that it
+    saw. Of endpoints they are the order: of two subscriptions too many the older row's stays, in every process alike.
+    """
+
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+
+
 class SchemaVersion(_Base, table=True):
     """One row per migration that was applied; the largest is the schema's version."""
 
@@ -145,7 +155,7 @@ _MONTH = "CASE WHEN kind IN ('availability', 'bookings') THEN substr(\"key\", le
 """What the key ends with: `…"2026-11"]`."""
 
 
-class SubjectRow(_Base, table=True):
+class SubjectRow(_Numbered, table=True):
     """One subject and what is owed to it.
 
     ```
@@ -192,7 +202,6 @@ class SubjectRow(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     connection: str = Field(sa_type=Words)
     """The connection's name; ids are unique per connection only."""
     kind: SubjectKind = Field(sa_type=_AsText(str, SubjectKind))
@@ -241,7 +250,7 @@ class SubjectRow(_Base, table=True):
         return self.wanted_seq > self.landed_seq
 
 
-class QuarantinedRecord(_Base, table=True):
+class QuarantinedRecord(_Numbered, table=True):
     """One record of an answer that did not land, though its neighbours did (R11)."""
 
     __tablename__ = "quarantined_records"
@@ -253,7 +262,6 @@ class QuarantinedRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     connection: str = Field(sa_type=Words)
     resource: str = Field(sa_type=Words)
     """What it is a record of: `bookings`, `availability`, …"""
@@ -282,7 +290,7 @@ class QuarantinedRecord(_Base, table=True):
         return Subject.from_key(self.connection, self.subject_kind, self.subject_key)
 
 
-class Run(_Base, table=True):
+class Run(_Numbered, table=True):
     """One run of a command that may write.
 
     `running` → `ok` | `partial` (some subjects failed) | `failed` | `interrupted` (Ctrl-C, SIGTERM), said by the run
@@ -302,7 +310,6 @@ class Run(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     run_id: str = Field(sa_type=Words)
     command: str = Field(sa_type=Words)
     pipeline: str = Field(sa_type=Words)
@@ -349,7 +356,7 @@ class Setting(_Base, table=True):
     changed_at: datetime = Field(sa_type=Instant)
 
 
-class Delivery(_Base, table=True):
+class Delivery(_Numbered, table=True):
     """One notification as it came, authentic by its header; never changed, and gone after `webhooks.keep`.
 
     Nothing but identifiers and dates is ever taken from a body (R4), and deliveries are never dropped, ordered or told
@@ -365,8 +372,6 @@ class Delivery(_Base, table=True):
         _STRICT | {"sqlite_autoincrement": True},
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
-    """Grows for ever, also when old ones are gone: whoever follows the deliveries goes on after the last id it saw."""
     connection: str = Field(sa_type=Words)
     """Whose address it came to."""
     endpoint: str = Field(sa_type=Words)
@@ -417,7 +422,7 @@ class TimerRow(_Base, table=True):
     """`Source` of the mark that it makes."""
 
 
-class EndpointRow(_Base, table=True):
+class EndpointRow(_Numbered, table=True):
     """One address that was given to a service, and the hash of the secret that its deliveries carry.
 
     ```
@@ -442,8 +447,6 @@ class EndpointRow(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
-    """Their order: of two subscriptions too many the older row's stays, in every process alike."""
     endpoint: str = Field(sa_type=Words)
     """The last segment of the address: 32 url-safe characters that nobody can guess."""
     connection: str = Field(sa_type=Words)
@@ -460,7 +463,7 @@ class EndpointRow(_Base, table=True):
     retired_at: datetime | None = Field(default=None, sa_type=Instant)
 
 
-class ReconciliationRun(_Base, table=True):
+class ReconciliationRun(_Numbered, table=True):
     """One comparison with a ledger or another system, and what it came to. Never changed."""
 
     __tablename__ = "reconciliation_runs"
@@ -472,7 +475,6 @@ class ReconciliationRun(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     name: str = Field(sa_type=Words)
     """The reconciliation, as the pipeline names it."""
     run_id: str = Field(sa_type=Words)
@@ -583,7 +585,7 @@ class DifferenceRow(AgedDifference, table=True):
     """The run that last found it."""
 
 
-class AcceptanceRow(_Base, table=True):
+class AcceptanceRow(_Numbered, table=True):
     """Somebody lets the differences of one key be: those of now and those to come, until a day or for good."""
 
     __tablename__ = "acceptances"
@@ -593,7 +595,6 @@ class AcceptanceRow(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     name: str = Field(sa_type=Words)
     """The reconciliation."""
     key: str = Field(sa_type=Words)
@@ -605,7 +606,7 @@ class AcceptanceRow(_Base, table=True):
     """The last day on which it holds; null: for good."""
 
 
-class Act(_Base, table=True):
+class Act(_Numbered, table=True):
     """What a person did on a page of the dashboard. What the worker has to do for it is open until `done_at`."""
 
     __tablename__ = "acts"
@@ -615,7 +616,6 @@ class Act(_Base, table=True):
         _STRICT,
     )
 
-    id: int = Field(default=None, primary_key=True, sa_type=Number)
     at: datetime = Field(sa_type=Instant)
     who: str = Field(sa_type=Words)
     act: str = Field(sa_type=Words)
