@@ -5,13 +5,14 @@ and not from what was done to them, so a change by any road is noticed.
 """
 
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from octo_sync.destinations.ddl import placed, quoted
 from octo_sync.destinations.delta.lake import BUCKET, MONTH
+from octo_sync.destinations.relations import given
 from octo_sync.tables.schema import Table
 
 BUCKETS = 32
@@ -77,30 +78,12 @@ def condition(partitions: Collection[Partition]) -> str:
     )
 
 
-def rows_of(table: Table, partitions: Collection[Partition], parts: Collection[Part]) -> str:
-    """A select of all rows that lie in these partitions; `parts` are those that the table has."""
+def rows_of(table: Table, partitions: Collection[Partition], parts: Collection[Part]) -> tuple[str, list[list[Any]]]:
+    """A select of all rows that lie in these partitions, and its parameters; `parts` are those that the table has."""
     connection, month = _part(table)
-    chosen = [part for part in parts if partition_of(part) in partitions]
-    selects = [
-        f"select {table.names}, {bucket}::integer as {BUCKET}, coalesce(strftime({month}, '%Y-%m'), '{_NONE}') as {MONTH} "
-        f"from {placed(table)} where {connection} in ({', '.join(map(quoted, connections))}) and {_in(month, months)}"
-        for bucket, connections, months in _grouped(chosen)
-    ]
-    nothing = f"select {table.names}, 0::integer as {BUCKET}, '' as {MONTH} from {placed(table)} where false"
-    return " union all ".join(selects or [nothing])
-
-
-def _grouped(parts: Sequence[Part]) -> Iterator[tuple[int, list[str], list[Any]]]:
-    """Bucket, connections and months, so that each part is in one of them and nothing else is in any."""
-    found: dict[int, set[Part]] = {}
-    for part in parts:
-        found.setdefault(partition_of(part).bucket, set()).add(part)
-    for bucket, own in sorted(found.items()):
-        # Of a bucket's months all connections are wanted: which months, is the same for all of them.
-        yield bucket, sorted({connection for connection, _ in own}), sorted({m for _, m in own}, key=str)
-
-
-def _in(month: str, months: Sequence[date | None]) -> str:
-    days = ", ".join(quoted(str(m)) for m in months if m)
-    wanted = [*([f"{month} in ({days})"] if days else []), *([f"{month} is null"] if None in months else [])]
-    return f"({' or '.join(wanted)})"
+    chosen = [(*part, where.bucket) for part in parts if (where := partition_of(part)) in partitions]
+    select, values = given({"of_connection": "varchar", "of_month": "date", BUCKET: "integer"}, chosen)
+    return (
+        f"select {table.names}, {BUCKET}, coalesce(strftime(of_month, '%Y-%m'), '{_NONE}') as {MONTH} from {placed(table)} "
+        f"join ({select}) on {connection} = of_connection and {month} is not distinct from of_month"
+    ), values

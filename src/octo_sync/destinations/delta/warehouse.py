@@ -103,7 +103,8 @@ class DeltaWarehouse(DuckDBWarehouse):
         meant |= {BUCKET: "Of the connection: rows of one lie together.", MONTH: "Of its day, or none."}
         import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
-        schema, _ = readable_schema(self._db.sql(rows_of(table, (), ())).to_arrow_table().schema)
+        select, values = rows_of(table, (), ())
+        schema, _ = readable_schema(self._db.sql(select, params=values).to_arrow_table().schema)
         return pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in schema])
 
     def _looked(self, touched: _Touched | None = None) -> dict[str, Digests]:
@@ -149,18 +150,18 @@ class DeltaWarehouse(DuckDBWarehouse):
                 rows = rows_of(self._lake.tables[name], partitions, now[name])
                 where = None if is_new else condition(partitions)
                 with contextlib.ExitStack() as cursors:
-                    self._lake.write(name, partial(self._batches, rows, cursors), where, fence)
+                    self._lake.write(name, partial(self._batches, *rows, cursors), where, fence)
                 self._digests[name] = now[name]
         landed = self._lake.landed
         if self._lake.versions != landed.versions or landed.fence != fence:
             self._lake.commit(fence)
         self._note.remember(self._lake.landed)
 
-    def _batches(self, rows: str, cursors: contextlib.ExitStack) -> "pa.RecordBatchReader":
+    def _batches(self, select: str, values: list[list[Any]], cursors: contextlib.ExitStack) -> "pa.RecordBatchReader":
         # A cursor of its own: when a write fails, what was not read to its end would block all else.
         cursor = cursors.enter_context(contextlib.closing(self._db.cursor()))
         cursor.execute("set timezone = 'UTC'").fetchall()
-        return readable(cursor.sql(rows).to_arrow_reader(BATCH_ROWS))
+        return readable(cursor.sql(select, params=values).to_arrow_reader(BATCH_ROWS))
 
     @contextlib.contextmanager
     def _once(self, fence: Fence | None) -> Iterator[Run]:
