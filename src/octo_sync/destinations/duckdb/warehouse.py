@@ -50,6 +50,8 @@ from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
 
+_MEMORY = "192MB"
+"""DuckDB's limit, beyond which it spills to disk. The checks of a copy may have as much again."""
 _PATIENCE = 0.05
 """Seconds until checks are told, again, that the warehouse is to be closed."""
 _SHED_WITHIN = 3600.0
@@ -65,21 +67,13 @@ class DuckDBWarehouse(Destination):
         tables: What to keep; from `octo_sync.tables`.
         nouns: What can be staged.
         now: When it is opened, for the record of migrations.
-        memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
     private = f"{PRIVATE}."
     _spelling = digests.DUCKDB
 
     def __init__(
-        self,
-        path: Path,
-        private_path: Path,
-        *,
-        tables: Sequence[Table],
-        nouns: Mapping[str, Noun],
-        now: datetime,
-        memory: str = "192MB",
+        self, path: Path, private_path: Path, *, tables: Sequence[Table], nouns: Mapping[str, Noun], now: datetime
     ) -> None:
         self.path, self.private_path, self.name = path, private_path, path.name
         self._tables, self._nouns = tuple(tables), nouns
@@ -90,7 +84,6 @@ class DuckDBWarehouse(Destination):
         self._filled: set[str] = set()
         self._half_landed = True
         """Whether the private file may have been written by a landing that then failed."""
-        self._memory = memory
         self._files = {MAIN: path, PRIVATE: private_path}
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
@@ -98,7 +91,7 @@ class DuckDBWarehouse(Destination):
             self._db = duckdb.connect(
                 ":memory:",
                 # With two, landings take from whoever fetches: more processor time, and not less of the clock.
-                config={"threads": 1, "memory_limit": memory, "temp_directory": str(self._spool / "tmp")},
+                config={"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(self._spool / "tmp")},
             )
             try:
                 self._open(now)
@@ -326,7 +319,7 @@ class DuckDBWarehouse(Destination):
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
         """The one moment in which nothing lands."""
-        config = {"threads": 1, "memory_limit": self._memory, "temp_directory": str(self._spool / "checks")}
+        config = {"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(self._spool / "checks")}
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack, translated(self.path), self._lock:
             fresh: list[tuple[Path, Path]] = []

@@ -33,7 +33,7 @@ from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
-from octo_sync.destinations.postgres.workbench import Workbench
+from octo_sync.destinations.postgres.workbench import THREADS, Workbench
 from octo_sync.destinations.relations import sql
 from octo_sync.destinations.warehouse import Destination, covered
 from octo_sync.tables.schema import Noun, Table
@@ -55,7 +55,6 @@ class PostgresWarehouse(Destination):
         tables: What to keep; from `octo_sync.tables`.
         nouns: What can be staged.
         now: When it is opened, for the record of migrations.
-        memory: Memory limit of the DuckDB that works a landing out; beyond it spills to `spool`.
         lock_timeout: Seconds to wait for a lock that somebody else holds before beginning again.
         waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
         opening_waits: The same while it is opened, for who tries that again anyway.
@@ -73,8 +72,6 @@ class PostgresWarehouse(Destination):
         tables: Sequence[Table],
         nouns: Mapping[str, Noun],
         now: datetime,
-        memory: str = "256MB",
-        threads: int = 2,
         lock_timeout: float = 10.0,
         waits: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10, 20),
         opening_waits: Sequence[float] | None = None,
@@ -82,7 +79,7 @@ class PostgresWarehouse(Destination):
     ) -> None:
         self._sessions = Sessions(address, lock_timeout=lock_timeout, waits=waits, stuck_after=stuck_after)
         self.name = self._sessions.name
-        self._spool, self._threads = spool, threads
+        self._spool = spool
         self._tables, self._nouns = tuple(tables), nouns
         self._doubtful: int | None = None
         """Number of a landing whose commit was sent and not answered."""
@@ -90,7 +87,7 @@ class PostgresWarehouse(Destination):
             spool.mkdir(mode=0o700, parents=True, exist_ok=True)
             for left_over in (*spool.glob("*.csv"), *spool.glob("*.ndjson"), *spool.glob("tmp/*")):
                 left_over.unlink(missing_ok=True)
-            self._bench = Workbench(self._tables, spool=spool, memory=memory, threads=threads)
+            self._bench = Workbench(self._tables, spool=spool, memory="256MB")
         try:
             self.migrated = self._sessions.persist(lambda session: self._migrated(session, now), waits=opening_waits)
             """The steps of the schema that were taken when it was opened."""
@@ -141,7 +138,7 @@ class PostgresWarehouse(Destination):
                 spool=self._spool,
                 bring=lambda answered: self._bring(session, answered, landing.run_id),
             )
-            self._bench.use_threads(1 if work.is_small else self._threads)
+            self._bench.use_threads(1 if work.is_small else THREADS)
             work.stage()
             if work.has_private:
                 work.land_private()
@@ -215,7 +212,7 @@ class PostgresWarehouse(Destination):
             for file in files.values():
                 file.unlink(missing_ok=True)
             spool = files[False].parent
-            with contextlib.closing(Workbench(tables, spool=spool, memory="512MB", threads=2, files=files)) as made:
+            with contextlib.closing(Workbench(tables, spool=spool, memory="512MB", files=files)) as made:
                 for table in tables:
                     made.fill(session, table)
 

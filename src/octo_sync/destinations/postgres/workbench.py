@@ -24,6 +24,7 @@ from octo_sync.destinations.postgres.session import asking
 from octo_sync.destinations.relations import drop_work_tables, given, run, sql
 from octo_sync.tables.schema import Table
 
+THREADS = 2
 _LOCK_TIMEOUT = 10.0
 _CHUNK = 1 << 20
 _LONGEST_ROW = 64 << 20
@@ -36,23 +37,18 @@ class Workbench:
     Args:
         tables: What to keep.
         spool: A folder of our own for rows on their way and for what does not fit into memory.
+        memory: DuckDB's limit, beyond which it spills to `spool`.
         files: Whether it is the private one → a new file for its tables; those of which none is given are in memory.
     """
 
     def __init__(
-        self,
-        tables: Sequence[Table],
-        *,
-        spool: Path,
-        memory: str,
-        threads: int,
-        files: Mapping[bool, Path] | None = None,
+        self, tables: Sequence[Table], *, spool: Path, memory: str, files: Mapping[bool, Path] | None = None
     ) -> None:
         main, private = ((files or {}).get(is_private) for is_private in (False, True))
-        self._tables, self._spool, self._threads = tuple(tables), spool, threads
+        self._tables, self._spool, self._threads = tuple(tables), spool, THREADS
         self._brought: list[Table] = []
         self.db = duckdb.connect(
-            ":memory:", config={"threads": threads, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
+            ":memory:", config={"threads": THREADS, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
         )
         for catalog, file in ((MAIN, main), (PRIVATE, private), ("before", None)):
             self.db.execute(f"attach {ddl.quoted(str(file or ':memory:'))} as {catalog}")
@@ -216,9 +212,7 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
         asking(address, lock_timeout=_LOCK_TIMEOUT) as session,
         translated(target),
         tempfile.TemporaryDirectory(prefix=f".{target.stem}.", dir=target.parent) as spool,
-        contextlib.closing(
-            Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, files={False: target})
-        ) as bench,
+        contextlib.closing(Workbench(chosen, spool=Path(spool), memory="512MB", files={False: target})) as bench,
     ):
         session.execute("begin isolation level repeatable read read only")
         for table in chosen:
