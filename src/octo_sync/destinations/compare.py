@@ -16,7 +16,7 @@ from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
-from octo_sync.destinations.relations import given, run, sql
+from octo_sync.destinations.relations import equal, given, run, sql
 from octo_sync.destinations.warehouse import Destination
 from octo_sync.tables.schema import Merge, Table
 
@@ -154,7 +154,7 @@ def _older(table: Table) -> tuple[str, str]:
     if table.merge is Merge.MERGE:
         return "string_split(coalesce(t.stale_columns, ''), ',')", "coalesce(t.stale_columns, '') = '*'"
     owner = table.parent or "core.products"
-    same = " and ".join(f"o.{c} = t.{c}" for c in table.parent_key or table.scope)
+    same = equal(table.parent_key or table.scope, "o", "t")
     stale = f"string_split(coalesce((select any_value(o.stale_columns) from here.{owner} o where {same}), ''), ',')"
     own = f"list_transform(list_filter({stale}, lambda s: starts_with(s, '{table.name}.')), lambda s: split_part(s, '.', 2))"
     return own, f"list_contains({stale}, '{table.name}')"
@@ -180,7 +180,7 @@ def _compare_table(
     differs = " or ".join(differ.values()) or "false"
     named = "[" + ", ".join(f"case when {differ[c]} then '{c}' end" for c in columns) + "]"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
-    same = " and ".join(f"h.{k} = f.{k}" for k in key)
+    same = equal(key, "h", "f")
     parts = {"text": text, "first": key[0], "named": named, "here": here, "fresh": fresh, "same": same}
     db.execute(sql("found", differs=differs, **parts))
     result.rows[table.full_name] = (run(db, f"select count(*) from {here}"), run(db, f"select count(*) from {fresh}"))

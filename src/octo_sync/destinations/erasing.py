@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from octo_sync.destinations.relations import given, sql
+from octo_sync.destinations.relations import equal, given, sql
 
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 BookingKey = tuple[str, str]
@@ -107,10 +107,6 @@ def _keys(rows: Collection[tuple[str, ...]], columns: Sequence[str]) -> tuple[st
     return f"({select})", values
 
 
-def _same(columns: Sequence[str]) -> str:
-    return " and ".join(f"t.{c} = k.{c}" for c in columns)
-
-
 class Scrubber:
     """Takes persons out of a warehouse, inside a transaction that its destination opened (`Destination.scrubbing`).
 
@@ -158,7 +154,7 @@ class Scrubber:
         if not rows:
             return 0
         relation, values = _given(rows, ContactRow, after=1)
-        parts = {"contacts": self._contacts, "given": relation, "same": _same(_KEY)}
+        parts = {"contacts": self._contacts, "given": relation, "same": equal(_KEY, "t", "k")}
         sets = ", ".join(f"{c} = k.{c}" for c in _COLUMNS if c not in _KEY)
         changed = self._run(sql("change_contacts", values=sets, **parts), [now, *values])
         made = self._run(sql("add_contacts", columns=", ".join(_COLUMNS), **parts), [now, *values])
@@ -178,7 +174,7 @@ class Scrubber:
                 relation, values = _keys(keys, columns)
                 found = self._run(
                     f"delete from {self._records} as t using {relation} k "
-                    f"where t.resource = 'booking' and {_same(columns)} returning 1",
+                    f"where t.resource = 'booking' and {equal(columns, 't', 'k')} returning 1",
                     values,
                 )
                 gone += len(found)
@@ -196,7 +192,9 @@ class Scrubber:
         """The columns of a kind, of these bookings."""
         relation, values = _keys(bookings, _KEY[:2])
         columns = ", ".join("false" if f.name == "loses_key" else f"t.{f.name}" for f in fields(kind))
-        return self._run(f"select {columns} from core.{table} t join {relation} k on {_same(_KEY[:2])}", values)
+        return self._run(
+            f"select {columns} from core.{table} t join {relation} k on {equal(_KEY[:2], 't', 'k')}", values
+        )
 
     def named(self, uuids: Collection[str]) -> list[BookingKey]:
         """The bookings of any connection that have one of these uuids."""
@@ -210,10 +208,10 @@ class Scrubber:
         if not bookings:
             return 0
         relation, values = _given(bookings, BookingScrub)
-        found = self._run(sql("scrub_bookings", given=relation, same=_same(_KEY[:2])), values)
+        found = self._run(sql("scrub_bookings", given=relation, same=equal(_KEY[:2], "t", "k")), values)
         if items:
             relation, values = _given(items, ItemScrub)
-            self._run(sql("scrub_items", given=relation, same=_same(_KEY)), values)
+            self._run(sql("scrub_items", given=relation, same=equal(_KEY, "t", "k")), values)
         return len(found)
 
     def forget_keys(self) -> int:

@@ -17,6 +17,11 @@ def sql(name: str, **parts: object) -> str:
     return _FOUND[name].format_map(parts)
 
 
+def equal(columns: Iterable[str], left: str, right: str) -> str:
+    """The condition that two rows have the same in these columns."""
+    return " and ".join(f"{left}.{c} = {right}.{c}" for c in columns) or "true"
+
+
 def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:
     """Run a statement on DuckDB; how many rows it touched, or the number that it selects."""
     row = db.execute(sql, parameters).fetchone()

@@ -14,14 +14,7 @@ import msgspec
 from sqlalchemy import select, update
 from sqlmodel import SQLModel
 
-from octo_sync.journal.models import (
-    Act,
-    QuarantinedRecord,
-    Run,
-    Setting,
-    SubjectRow,
-    columns,
-)
+from octo_sync.journal.models import Act, QuarantinedRecord, Run, Setting, SubjectRow, columns
 from octo_sync.journal.store import Table
 
 _PREFIX = "erasure "

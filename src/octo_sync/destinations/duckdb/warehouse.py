@@ -16,14 +16,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from octo_sync.destinations import digests
-from octo_sync.destinations.base import (
-    Absence,
-    Fence,
-    FileSize,
-    Landing,
-    LandingReport,
-    Rows,
-)
+from octo_sync.destinations.base import Absence, Fence, FileSize, Landing, LandingReport, Rows
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.duckdb.carry_over import carry_over, make_up, rows_to_move
 from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew

@@ -13,7 +13,7 @@ from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing.losses import Group, Losses, within
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
-from octo_sync.destinations.relations import run, sql
+from octo_sync.destinations.relations import equal, run, sql
 from octo_sync.tables.schema import Column, Merge, Noun, Table
 
 GONE = "i.connection_id is null"
@@ -27,16 +27,6 @@ def decided(table: Table | str) -> str:
     unless the table keeps versions.
     """
     return f"decided_{table if isinstance(table, str) else table.full_name}".replace(".", "_")
-
-
-def together(*conditions: str) -> str:
-    """All of these conditions as one."""
-    return " and ".join(c for c in conditions if c) or "true"
-
-
-def equal(columns: Sequence[str], left: str, right: str) -> str:
-    """The condition that two rows have the same in these columns."""
-    return together(*(f"{left}.{c} = {right}.{c}" for c in columns))
 
 
 def _lost(column: str) -> str:

@@ -14,9 +14,9 @@ from functools import partial
 from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
-from octo_sync.destinations.landing.kept_values import GONE, Keeping, decided, equal
+from octo_sync.destinations.landing.kept_values import GONE, Keeping, decided
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
-from octo_sync.destinations.relations import run, sql
+from octo_sync.destinations.relations import equal, run, sql
 from octo_sync.tables.schema import Merge, Table
 
 _AUDIT = {

@@ -9,7 +9,7 @@ import duckdb
 
 from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.landing.kept_values import decided
-from octo_sync.destinations.relations import run, sql
+from octo_sync.destinations.relations import equal, run, sql
 from octo_sync.tables.schema import Table
 
 FEW = 2_000
@@ -31,12 +31,12 @@ def are_elsewhere(db: duckdb.DuckDBPyConnection, table: Table, prune: str, new: 
     where = f"d.old_row is null and not (true{prune})"
     if new > FEW:
         # Of options that an earlier run landed something of: a first load would look for everything and find nothing.
-        own = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
+        own = equal(_OPTION, "c", "d")
         where += (
             f" and exists (select 1 from ops.coverage c where c.resource = 'availability' and {own} "
             f"and c.run_id <> getvariable('landing_run'))"
         )
-    same = " and ".join(f"t.{key} = d.{key}" for key in table.key)
+    same = equal(table.key, "t", "d")
     return run(db, f"select count(*) from {decided(table)} d join {placed(table)} t on {same} where {where}") > 0
 
 

@@ -8,12 +8,8 @@ from octo_sync.destinations.base import Absence
 from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.merge import key_json
-from octo_sync.destinations.relations import given, run, sql
+from octo_sync.destinations.relations import equal, given, run, sql
 from octo_sync.tables.schema import Merge, Table
-
-
-def _same(columns: Sequence[str]) -> str:
-    return " and ".join(f"t.{c} = b.{c}" for c in columns)
 
 
 def _stage(db: duckdb.DuckDBPyConnection, table: Table, absences: Sequence[Absence]) -> None:
@@ -39,14 +35,14 @@ def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: S
             # What was offered in the past stays as it was seen.
             is_offer = target.full_name == "core.availability" and target is not table
             future = " and t.local_date >= landing_now()::date - 1" if is_offer else ""
-            marked += run(db, sql("bury", table=target.full_name, same=_same(table.key), future=future))
+            marked += run(db, sql("bury", table=target.full_name, same=equal(table.key, "t", "b"), future=future))
             for history in tables.values():
                 if history.history_of == target.full_name:
-                    versions.close(db, history, target.full_name, _same(table.key))
+                    versions.close(db, history, target.full_name, equal(table.key, "t", "b"))
             if is_offer:
                 # Should it come back, answers of the same bytes are read again. Months that are asked for no more claim
                 # what is left.
-                db.execute(sql("departures_buried", same=_same(table.key)))
+                db.execute(sql("departures_buried", same=equal(table.key, "t", "b")))
         _bury_details(db, tables, table)
         db.execute(sql("buried_absences", table=name))
     for table in tables.values():
@@ -59,11 +55,10 @@ def _bury_details(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], ta
     """Details of what was marked: a row of their own says nothing without it."""
     for detail in tables.values():
         if detail.merge is Merge.REPLACE and detail.parent in (table.full_name, *table.cascade):
-            parent_key = " and ".join(f"t.{c} = p.{c}" for c in detail.parent_key)
-            parts = {"parent": detail.parent, "parent_key": parent_key}
-            db.execute(sql("bury_details", table=detail.full_name, same=_same(table.key), **parts))
+            parts = {"parent": detail.parent, "parent_key": equal(detail.parent_key, "t", "p")}
+            db.execute(sql("bury_details", table=detail.full_name, same=equal(table.key, "t", "b"), **parts))
         elif detail.merge is Merge.VERSIONS and set(table.key) < set(detail.key):
-            db.execute(sql("bury_versions", table=detail.full_name, same=_same(table.key)))
+            db.execute(sql("bury_versions", table=detail.full_name, same=equal(table.key, "t", "b")))
 
 
 def bury_private(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: Sequence[Absence]) -> None:
@@ -72,4 +67,4 @@ def bury_private(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], abs
         for target in tables.values():
             if target.private and target.merge is Merge.MERGE and set(tables[name].key) < set(target.key):
                 _stage(db, tables[name], [a for a in absences if a.table == name])
-                db.execute(sql("bury", table=placed(target), same=_same(tables[name].key), future=""))
+                db.execute(sql("bury", table=placed(target), same=equal(tables[name].key, "t", "b"), future=""))

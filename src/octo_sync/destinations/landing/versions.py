@@ -7,7 +7,7 @@ rows that really changed cost anything. Only versions of the landing's own keys 
 import duckdb
 
 from octo_sync.destinations.ddl import placed
-from octo_sync.destinations.relations import run, sql
+from octo_sync.destinations.relations import equal, run, sql
 from octo_sync.tables.schema import Table
 
 
@@ -24,7 +24,7 @@ def _parts(history: Table) -> dict[str, str]:
         "keys": ", ".join(_key(history)),
         "followed": ", ".join(history.followed),
         "old": ", ".join(f"old_{c}" for c in history.followed),
-        "same": " and ".join(f"t.{k} = v.{k}" for k in _key(history)),
+        "same": equal(_key(history), "t", "v"),
         "into": f"insert into {placed(history)} ({', '.join([*names, *history.followed])})",
     }
 
@@ -66,7 +66,7 @@ def close(db: duckdb.DuckDBPyConnection, history: Table, followed: str, buried: 
 
     `buried` is the condition by which a version, alias `t`, is of what was buried, alias `b`.
     """
-    same = " and ".join(f"t.{k} = p.{k}" for k in _key(history))
+    same = equal(_key(history), "t", "p")
     return run(db, sql("end_buried_versions", history=history.full_name, buried=buried, followed=followed, same=same))
 
 

@@ -19,7 +19,7 @@ from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
-from octo_sync.destinations.relations import sql
+from octo_sync.destinations.relations import equal, sql
 from octo_sync.tables.schema import Table
 
 log = logging.getLogger("octo_sync")
@@ -147,7 +147,7 @@ def _bring(session: Session, table: Table, *, wholly: bool) -> int:
     group, types = group_of(table), {c.name: c.type for c in table.all_columns}
     keys = ", ".join(f"key[{i}]::{types[c]} as {c}" for i, c in enumerate(group, start=1))
     noted = f"(select distinct {keys} from {LANDING}.changed where name = '{table.name}') k"
-    same = " and ".join(f"t.{c} = k.{c}" for c in group)
+    same = equal(group, "t", "k")
     session.execute(f"delete from {table.full_name} t using {noted} where {same}".encode())
     return session.execute(f"{into} from {LANDING}.{table.name} t join {noted} on {same}".encode()).rowcount
 

@@ -21,7 +21,7 @@ from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.landed import meant
 from octo_sync.destinations.postgres.session import asking
-from octo_sync.destinations.relations import drop_work_tables, given, run, sql
+from octo_sync.destinations.relations import drop_work_tables, equal, given, run, sql
 from octo_sync.tables.schema import Table
 
 THREADS = 2
@@ -160,8 +160,7 @@ class Workbench:
         if gone:
             select, values = given({k: types[k] for k in keys}, gone)
             session.execute(
-                f"delete from {table.full_name} t using ({select}) d "
-                f"where {' and '.join(f't.{k} = d.{k}' for k in keys)}".encode(),
+                f"delete from {table.full_name} t using ({select}) d where {equal(keys, 't', 'd')}".encode(),
                 values,
             )
         same = " and ".join(f"t.{k} is not distinct from d.{k}" for k in keys)
