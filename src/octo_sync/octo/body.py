@@ -31,14 +31,12 @@ class Body:
         self._encoding = encoding.strip().lower()
         if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
             raise BodyInvalid(f"encoded as {self._encoding[:40]!r}, which was not asked for")
-        self._plain = self._encoding in {"", "identity"}
         self._inflater: zlib._Decompress | None = None
-        self._any = False
 
     def feed(self, chunk: bytes) -> None:
         """Take one chunk as it came from the wire."""
         self.raw += len(chunk)
-        if self._plain:
+        if self._encoding in {"", "identity"}:
             self._keep(chunk)
             return
         try:
@@ -55,10 +53,9 @@ class Body:
     def _inflate(self, data: bytes) -> None:
         while data:
             if self._inflater is None or self._inflater.eof:
-                if self._any and not data.strip(b"\0"):
+                if self._inflater is not None and not data.strip(b"\0"):
                     return  # padding after the last gzip member
                 self._inflater = zlib.decompressobj(self._window_bits(data))
-                self._any = True
             piece = self._inflater.decompress(data, STEP)
             self._keep(piece)
             data = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
