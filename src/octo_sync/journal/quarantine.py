@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
@@ -13,8 +13,6 @@ from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
 
 _LONGEST_REASON = 2000
-_SAME = ("connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id", "payload_digest")
-"""What an entry says of a record as the table has it."""
 
 
 class Quarantine(Table):
@@ -62,36 +60,7 @@ class Quarantine(Table):
 
     def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
-        subject, record = columns(SubjectRow), columns(QuarantinedRecord)
-        quarantined = select(SubjectRow).where(subject.quarantined_at.is_not(None))
-        subjects = self._store.rows(quarantined.order_by(subject.quarantined_at, subject.id))
-        records = self._store.rows(select(QuarantinedRecord).order_by(record.first_at, record.id))
-        return [
-            QuarantineEntry(
-                id=f"subject-{row.id}",
-                what="subject",
-                connection=row.connection,
-                resource=row.kind,
-                key=row.key,
-                path="",
-                reason=f"{row.error_code}: {row.error_message}",
-                count=row.attempts,
-                first_at=row.quarantined_at or row.marked_at,
-                last_at=row.failed_at or row.marked_at,
-                run_id=row.run_id,
-                payload_digest="",
-                subject=row.subject,
-            )
-            for row in subjects
-        ] + [
-            QuarantineEntry(
-                id=f"record-{row.id}",
-                what="record",
-                subject=row.subject,
-                **{name: getattr(row, name) for name in _SAME},
-            )
-            for row in records
-        ]
+        return self._store.counted(QuarantineEntry, sql.QUARANTINE, "")
 
     def retry(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         """Mark what they stand for as a person would: due at once, failures forgiven. The entries that were named.

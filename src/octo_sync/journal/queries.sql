@@ -236,6 +236,17 @@ FROM (
 ) AS looked
 GROUP BY kind
 
+-- name: QUARANTINE
+-- All that is left alone: subjects first, each by age; ?1 an empty text, which every instant is greater than.
+SELECT 'subject-' || id AS id, id AS number, 'subject' AS what, connection, kind AS resource, "key", '' AS path,
+  error_code || ': ' || coalesce(error_message, '') AS reason, attempts AS count, quarantined_at AS first_at,
+  coalesce(failed_at, marked_at) AS last_at, run_id, '' AS payload_digest, kind AS subject_kind, "key" AS subject_key
+FROM subjects INDEXED BY subjects_quarantined WHERE quarantined_at > ?1
+UNION ALL
+SELECT 'record-' || id, id, 'record', connection, resource, "key", path, reason, count, first_at, last_at, run_id,
+  payload_digest, subject_kind, subject_key
+FROM quarantined_records ORDER BY what DESC, first_at, number
+
 -- name: QUARANTINE_COUNTS
 -- What is left alone, per connection and resource: ?1 an empty text, which every instant is greater than.
 SELECT connection, resource, CAST(sum(entries) AS BIGINT) AS entries FROM (

@@ -84,8 +84,15 @@ class QuarantineEntry:
     run_id: str | None
     payload_digest: str
     """Empty for a subject."""
-    subject: Subject | None
-    """What a retry marks; None for a record whose subject was not told."""
+    subject_kind: str | None = None
+    subject_key: str | None = None
+
+    @property
+    def subject(self) -> Subject | None:
+        """What a retry marks; None for a record whose subject was not told."""
+        return (
+            Subject.from_key(self.connection, self.subject_kind, self.subject_key or "") if self.subject_kind else None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
