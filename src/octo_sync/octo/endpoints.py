@@ -52,14 +52,6 @@ class Call(Generic[T]):
         return None if self.json is None else msgspec.json.encode(self.json)
 
 
-class Party(TypedDict, total=False):
-    """For whom is asked: status and vacancies become relative to the party (Q21); a copy of the calendar has none."""
-
-    units: Sequence[Json]
-    currency: str
-    offer_code: str
-
-
 class Remarks(TypedDict, total=False):
     """What is said of a booking."""
 
@@ -80,14 +72,14 @@ class Changes(Remarks, total=False):
     unit_items: Sequence[Json]
 
 
-def supplier(*, language: str | None = None) -> Call[records.Supplier]:
+def supplier() -> Call[records.Supplier]:
     """`GET /supplier`."""
-    return _ask("supplier", "/supplier", records.Supplier, language=language)
+    return _ask("supplier", "/supplier", records.Supplier)
 
 
-def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call[list[records.Product]]:
-    """`GET /products`; `params` are a service's own filters, such as Ventrata's `categoryId`."""
-    return _ask("products", "/products", list[records.Product], params=tuple((params or {}).items()), language=language)
+def products(*, language: str | None = None) -> Call[list[records.Product]]:
+    """`GET /products`."""
+    return _ask("products", "/products", list[records.Product], language=language)
 
 
 def product(product_id: str, *, language: str | None = None) -> Call[records.Product]:
@@ -104,11 +96,12 @@ def availability(
     *,
     local_date: date | None = None,
     availability_ids: Sequence[str] | None = None,
-    more: Json | None = None,
-    language: str | None = None,
-    **party: Unpack[Party],
+    units: Sequence[Json] | UnsetType = UNSET,
 ) -> Call[list[records.Availability]]:
-    """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids."""
+    """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids.
+
+    With `units` status and vacancies become relative to the party (Q21); a copy of the calendar has none.
+    """
     if ((start is not None) + (local_date is not None) + (availability_ids is not None)) != 1 or (
         (start is None) != (end is None)
     ):
@@ -121,21 +114,13 @@ def availability(
         "/availability",
         list[records.Availability],
         method="POST",
-        json=_body(more, **asked, **party),
+        json=_body(None, **asked, units=units),
         missing=_no_option(product_id, option_id, availability_ids),
-        language=language,
     )
 
 
 def calendar(
-    product_id: str,
-    option_id: str,
-    start: date,
-    end: date,
-    *,
-    more: Json | None = None,
-    language: str | None = None,
-    **party: Unpack[Party],
+    product_id: str, option_id: str, start: date, end: date, *, units: Sequence[Json] | UnsetType = UNSET
 ) -> Call[list[records.AvailabilityCalendar]]:
     """`POST /availability/calendar`: one object per day. Not every service has it (Q22)."""
     return _ask(
@@ -143,9 +128,8 @@ def calendar(
         "/availability/calendar",
         list[records.AvailabilityCalendar],
         method="POST",
-        json=_body(more, product_id=product_id, option_id=option_id, **_days(start, end), **party),
+        json=_body(None, product_id=product_id, option_id=option_id, **_days(start, end), units=units),
         missing=_no_option(product_id, option_id),
-        language=language,
     )
 
 
@@ -156,7 +140,6 @@ def reserve(
     *,
     unit_items: Sequence[Json],
     uuid: str | UnsetType = UNSET,
-    more: Json | None = None,
     idempotent: bool = False,
     **said: Unpack[Remarks],
 ) -> Call[records.Booking]:
@@ -171,7 +154,7 @@ def reserve(
         answers=records.Booking,
         method="POST",
         path="/bookings",
-        json=_body(more, uuid=uuid, **ids, unit_items=unit_items, **said),
+        json=_body(None, uuid=uuid, **ids, unit_items=unit_items, **said),
         safe_to_retry=idempotent and isinstance(uuid, str),
         missing=_no_option(product_id, option_id, [availability_id] if isinstance(availability_id, str) else None),
     )
@@ -184,9 +167,6 @@ def bookings(
     local_date: date | None = None,
     reseller_reference: str | None = None,
     supplier_reference: str | None = None,
-    product_id: str | None = None,
-    option_id: str | None = None,
-    params: Mapping[str, str] | None = None,
 ) -> Call[list[records.Booking]]:
     """`GET /bookings`: the bookings of this token, by days (both included), one day, or a reference.
 
@@ -200,9 +180,6 @@ def bookings(
         "resellerReference": reseller_reference,
         "supplierReference": supplier_reference,
         **_days(start, end, local_date),
-        "productId": product_id,
-        "optionId": option_id,
-        **(params or {}),
     }
     asked = tuple((name, value) for name, value in given.items() if value is not None)
     return _ask("bookings", "/bookings", list[records.Booking], params=asked)

@@ -39,13 +39,13 @@ class Typed(ABC):
         otherwise = f"{call.operation} ({call.method} {call.path}) was answered with a record that is not OCTO's"
         return Reply(_settled(answer.read(call.answers, otherwise)), answer)
 
-    async def list_subscriptions(self, *, params: Mapping[str, str] | None = None) -> Reply[SubscriptionList]:
+    async def list_subscriptions(self) -> Reply[SubscriptionList]:
         """All webhook subscriptions of the token, whatever shape they come in, page after page (Q31).
 
         `complete` is False when the list goes on and the next page cannot be told, or there are too many. The answer is
         the last page's.
         """
-        query = dict(params or {})
+        query: dict[str, str] = {}
         found: dict[str, records.Subscription] = {}
         for _ in range(PAGES):
             answer = await self.send(endpoints.list_subscriptions(params=query))
