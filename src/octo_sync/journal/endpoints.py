@@ -7,7 +7,7 @@ from sqlalchemy import insert, select
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import EndpointRow, columns, to_text
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import Table, chosen
 
 _REMEMBERED = timedelta(days=400)
 """How long a retired row still tells that a subscription that turns up again was ours."""
@@ -19,9 +19,7 @@ class Endpoints(Table):
     def rows(self, connection: str | None = None, *, retired: bool = False) -> list[EndpointRow]:
         """The rows of one connection or of all, oldest first; those that are accepted, or with `retired` every one."""
         endpoint = columns(EndpointRow)
-        wanted = select(EndpointRow).order_by(endpoint.id)
-        if connection is not None:
-            wanted = wanted.where(endpoint.connection == connection)
+        wanted = chosen(select(EndpointRow).order_by(endpoint.id), connection=connection)
         if not retired:
             wanted = wanted.where(endpoint.state != "retired")
         return self._store.rows(wanted)

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from octo_sync.journal import sql
 from octo_sync.journal.models import Delivery, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import DeliveryCount, Months, Received
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import Table, chosen
 from octo_sync.model import Source, SubjectKind
 
 NOTIFIED = 10
@@ -100,11 +100,10 @@ class Inbox(Table):
     ) -> list[Delivery]:
         """Up to `limit` deliveries, the oldest first: the newest ones, or with `after_id` those that follow it."""
         delivery = columns(Delivery)
-        wanted = select(Delivery).order_by(delivery.id.desc() if after_id is None else delivery.id).limit(limit)
+        ordered = select(Delivery).order_by(delivery.id.desc() if after_id is None else delivery.id)
+        wanted = chosen(ordered, connection=connection).limit(limit)
         if after_id is not None:
             wanted = wanted.where(delivery.id > after_id)
-        if connection is not None:
-            wanted = wanted.where(delivery.connection == connection)
         if since is not None:
             wanted = wanted.where(delivery.received_at >= since)
         return sorted(self._store.rows(wanted), key=lambda one: one.id)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _Row = TypeVar("_Row", bound=SQLModel)
+_Wanted = TypeVar("_Wanted", bound=Select[Any])
 
 MIGRATIONS: tuple[tuple[int, tuple[str | type[SQLModel], ...]], ...] = (
     (2, (Act, "ALTER TABLE differences ADD COLUMN both_rows TEXT")),
@@ -316,6 +317,11 @@ class Store:
         now = self.clock.now()
         connection.exec_driver_sql("INSERT INTO counters VALUES ('seq', ?)", (int(now.timestamp() * 1_000_000),))
         connection.exec_driver_sql(sql.FIRST_LEASE, (int(now.timestamp()), to_text(now)))
+
+
+def chosen(wanted: _Wanted, **values: object) -> _Wanted:
+    """Of what is wanted, the rows that have these values; None stands for any."""
+    return wanted.filter_by(**{name: value for name, value in values.items() if value is not None})
 
 
 def _run(opened: Connection, statement: str | Executable, values: tuple[object, ...]) -> CursorResult[Any]:

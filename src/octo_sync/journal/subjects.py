@@ -12,7 +12,7 @@ from sqlalchemy import select, tuple_
 from octo_sync.journal import sql
 from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import Backlog, KindCount
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import Table, chosen
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 if TYPE_CHECKING:
@@ -205,12 +205,7 @@ class Subjects(Table):
         """
         subject = columns(SubjectRow)
         place = subject.connection, subject.kind, subject.key
-        wanted = select(SubjectRow).order_by(*place).limit(_PAGE)
-        if connection is not None:
-            wanted = wanted.where(subject.connection == connection)
-        if kind is not None:
-            wanted = wanted.where(subject.kind == kind)
-        page = wanted
+        wanted = page = chosen(select(SubjectRow).order_by(*place).limit(_PAGE), connection=connection, kind=kind)
         while True:
             rows = self._store.rows(page)
             yield from rows

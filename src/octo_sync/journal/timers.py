@@ -8,7 +8,7 @@ from sqlalchemy import select
 from octo_sync.journal import sql
 from octo_sync.journal.models import TimerRow, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import Timer
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import Table, chosen
 from octo_sync.model import Source, Subject
 
 _TIMED = 5
@@ -54,11 +54,7 @@ class Timers(Table):
         """Up to `limit` timers, the next one first."""
         timer = columns(TimerRow)
         wanted = select(timer).order_by(timer.due_at, timer.connection, timer.kind, timer.key, timer.name).limit(limit)
-        if connection is not None:
-            wanted = wanted.where(timer.connection == connection)
-        if name is not None:
-            wanted = wanted.where(timer.name == name)
         return [
             Timer(subject=Subject.from_key(*subject), name=name, due_at=due_at, source=Source(source))
-            for *subject, name, due_at, source in self._store.ask(wanted)
+            for *subject, name, due_at, source in self._store.ask(chosen(wanted, connection=connection, name=name))
         ]

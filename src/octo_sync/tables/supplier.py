@@ -5,10 +5,7 @@ from octo_sync.tables.base import CONNECTION_ID, column
 from octo_sync.tables.reading import struct
 from octo_sync.tables.schema import Noun, Table
 
-NOUN = Noun(
-    name="supplier",
-    record=struct(Supplier),
-)
+NOUN = Noun(name="supplier", record=struct(Supplier))
 
 SUPPLIERS = Table(
     full_name="core.suppliers",

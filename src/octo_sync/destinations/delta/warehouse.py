@@ -211,11 +211,9 @@ class DeltaWarehouse(DuckDBWarehouse):
 
     # -- care ---------------------------------------------------------------------------------------------------
 
-    def prune(
-        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
-    ) -> int:
+    def prune(self, **before: datetime | None) -> int:
         """Remove what is old, and files that no reader is at any more; see `Destination`."""
-        gone = super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
+        gone = super().prune(**before)
         self._lake.vacuum(self._lake.tables, KEPT_HOURS)
         return gone
 

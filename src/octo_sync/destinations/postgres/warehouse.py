@@ -291,12 +291,10 @@ class PostgresWarehouse(Destination):
             for table in (*tables, "pg_catalog.pg_statistic"):
                 self._sessions.persist(partial(work, table=table))
 
-    def prune(
-        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
-    ) -> int:
+    def prune(self, **before: datetime | None) -> int:
         """Remove old payloads, runs, versions, and notes that say the same; see `Destination`."""
         self._write(self._fence, lambda run: run(sql("thin_changes"), ()))
-        return super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
+        return super().prune(**before)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
