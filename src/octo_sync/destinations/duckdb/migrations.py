@@ -43,29 +43,20 @@ def migrate(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], *, now: date
     found = version_of(db, ddl.MAIN)
     taken = migrations.steps_after(found, name)
     lost = _shape_private(db, [t for t in tables if t.private])
-    if found is None:
-        with transaction(db):
-            _shape(db, [t for t in tables if not t.private], ddl.MAIN)
-            db.execute(f"create schema if not exists {ddl.MAIN}.marts")
-            _note(db, migrations.SCHEMA_VERSION, now)
-        return ()
-    for step in taken:
+    for step in migrations.STEPS[-1:] if found is None else taken:
         with transaction(db):
             # With the first step, so that no older program can take a file of the new shape for its own.
             _shape(db, [t for t in tables if not t.private], ddl.MAIN)
-            for statement in step.statements:
+            db.execute(f"create schema if not exists {ddl.MAIN}.marts")
+            for statement in step.statements if taken else ():
                 db.execute(statement)
-            _note(db, step.version, now)
-    if lost:
+            db.execute("insert into ops.schema_migrations values ($1, $2, $3)", [step.version, now, __version__])
+    if lost and found is not None:
         # Its rows came from answers that count as landed: an equal answer must be read again to fill it. Should it die
         # before this, the number that a new private file lacks tells the same.
         with transaction(db):
             look_anew(db)
     return taken
-
-
-def _note(db: duckdb.DuckDBPyConnection, version: int, now: datetime) -> None:
-    db.execute("insert into ops.schema_migrations values ($1, $2, $3)", [version, now, __version__])
 
 
 def _shape_private(db: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> bool:
