@@ -17,11 +17,10 @@ from octo_sync.tables.schema import Column, Merge, Table
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How an engine writes an instant, a local time, and hexadecimal digits as a number."""
+    """How an engine writes an instant, a local time, and 15 hexadecimal digits as a number."""
 
     timestamptz: str
     timestamp: str
-    hex: str
     number: str
 
     def value(self, c: Column) -> str:
@@ -33,14 +32,12 @@ class Spelling:
 DUCKDB = Spelling(
     "strftime({} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')",
     "strftime({}, '%Y-%m-%dT%H:%M:%S.%f')",
-    "0x",
-    "bigint::hugeint",
+    "('0x' || {})::bigint::hugeint",
 )
 POSTGRES = Spelling(
     """to_char({} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
     """to_char({}, 'YYYY-MM-DD"T"HH24:MI:SS.US')""",
-    "x",
-    "bit(60)::bigint",
+    "('x' || {})::bit(60)::bigint",
 )
 
 
@@ -62,10 +59,8 @@ def of_all(
     for table in tables:
         if table.schema == "core" and table.noun and (chosen is None or table.full_name in chosen):
             text = " || chr(31) || ".join(spelling.value(c) for c in table.tracked)
-            ((rows, total),) = run(
-                f"select count(*), coalesce(sum(('{spelling.hex}' || left(md5({text}), 15))::{spelling.number}), 0) "
-                f"from {table.full_name} where {live(table)}",
-                (),
-            )
+            number = spelling.number.format(f"left(md5({text}), 15)")
+            counted = f"select count(*), coalesce(sum({number}), 0) from {table.full_name} where {live(table)}"
+            ((rows, total),) = run(counted, ())
             found.append(TableDigest(table.full_name, int(rows), f"{int(total) % (1 << 64):016x}"))
     return found

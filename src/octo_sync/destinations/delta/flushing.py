@@ -9,9 +9,10 @@ from octo_sync.disk import fsync
 
 def flush(table: str, version: int) -> None:
     """Have one version of a table on the disk for good, its rows before its entry in the log; nothing for an object store."""
-    folder = _folder(table)
-    if folder is None:
+    place = urlsplit(table)
+    if "://" in table and place.scheme != "file":
         return
+    folder = Path(unquote(place.path) if "://" in table else table)
     log = folder / "_delta_log" / f"{version:020}.json"
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     files = [folder / unquote(entry["add"]["path"]) for entry in entries if "add" in entry]
@@ -19,10 +20,3 @@ def flush(table: str, version: int) -> None:
     folders = {above for file in files for above in file.parents if above.is_relative_to(folder)}
     for path in (*files, *sorted(folders), log, log.parent, folder, folder.parent):
         fsync(path)
-
-
-def _folder(table: str) -> Path | None:
-    if "://" not in table:
-        return Path(table)
-    place = urlsplit(table)
-    return Path(unquote(place.path)) if place.scheme == "file" else None
