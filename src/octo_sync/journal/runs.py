@@ -24,9 +24,8 @@ class Runs(Table):
             "pipeline": pipeline,
             "fence": fence,
             "options": dict(options or {}),
-            "started_at": self._store.clock.now(),
         }
-        self._store.change(insert(Run).values(row))
+        self._store.change(insert(Run).values(**row, started_at=self._store.clock.now()))
 
     def end(
         self, run_id: str, status: EndStatus, counts: Mapping[str, object] | None = None, error: str | None = None

@@ -118,14 +118,7 @@ class Subjects(Table):
             self.release(claims)
 
     def failed(
-        self,
-        claim: Claim,
-        *,
-        error_code: str,
-        message: str,
-        retry_at: datetime | None,
-        quarantine: bool,
-        run_id: str,
+        self, claim: Claim, *, error_code: str, message: str, retry_at: datetime | None, quarantine: bool, run_id: str
     ) -> None:
         """The fetch or the landing failed: one more attempt, due again at `retry_at` (None: at once).
 

@@ -202,11 +202,7 @@ def update(uuid: str, *, more: Json | None = None, **said: Unpack[Changes]) -> C
 
 
 def cancel(
-    uuid: str,
-    *,
-    reason: str | UnsetType | None = UNSET,
-    force: bool | UnsetType = UNSET,
-    by_delete: bool = False,
+    uuid: str, *, reason: str | UnsetType | None = UNSET, force: bool | UnsetType = UNSET, by_delete: bool = False
 ) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/cancel`, or `DELETE /bookings/{uuid}` at services that only know the older form."""
     method, verb = ("DELETE", "") if by_delete else ("POST", "/cancel")

@@ -77,10 +77,7 @@ def _kind(
     kind: type[ServiceError] = AnswerInvalid
     advice = "nothing of it was used: only 200 and 201 are whole answers"
     if status in {401, 403} or (status == 400 and code in {"UNAUTHORIZED", "FORBIDDEN"}):  # noqa: PLR2004
-        kind, advice = (
-            AuthenticationRefused,
-            f"check the token ({voice.connection.token.origin}) and its abilities",
-        )
+        kind, advice = AuthenticationRefused, f"check the token ({voice.connection.token.origin}) and its abilities"
     elif status == 429:  # noqa: PLR2004
         kind, advice = RateLimited, "ask later or lower limits.requests_per_minute"
     elif status >= 500:  # noqa: PLR2004

@@ -70,11 +70,7 @@ class Sessions:
         return self._open[read_only]
 
     def persist(
-        self,
-        work: Callable[[Session], T],
-        *,
-        read_only: bool = False,
-        waits: Sequence[float] | None = None,
+        self, work: Callable[[Session], T], *, read_only: bool = False, waits: Sequence[float] | None = None
     ) -> T:
         """Do it, and again when the server was away or a lock was held; each time from its beginning.
 
