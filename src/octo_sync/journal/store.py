@@ -301,10 +301,7 @@ class Store:
                         connection.exec_driver_sql(statement)
                     else:
                         metadata.tables[str(statement.__tablename__)].create(connection)
-                self._note_version(connection, number)
-
-    def _note_version(self, connection: Connection, number: int) -> None:
-        connection.execute(insert(SchemaVersion).values(version=number, applied_at=self.clock.now()))
+                connection.execute(insert(SchemaVersion).values(version=number, applied_at=self.clock.now()))
 
     def _first_numbers(self, connection: Connection) -> None:
         """Where a new journal starts to count: at the clock, not at 0.

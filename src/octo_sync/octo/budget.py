@@ -267,7 +267,8 @@ class Budget:
 
     def _until_next(self, now: float) -> float:
         """Seconds until the next request may go; 0.0 takes it from what our own limit permits."""
-        wait = max(self._paused_until - now, self._brake(now), self._window(now), self._until_more_left(now))
+        until_more_left = 0.0 if self._left >= 1 else self._left_until - now
+        wait = max(self._paused_until - now, self._brake(now), self._window(now), until_more_left)
         if wait <= MOMENT and self._on_wire:
             if self._is_alone:
                 wait = self._started[-1] + ALONE - now
@@ -305,10 +306,6 @@ class Budget:
         if pace is None or pace.requests <= REMEMBERED:
             return pace
         return Pace(REMEMBERED, pace.seconds * REMEMBERED / pace.requests)
-
-    def _until_more_left(self, now: float) -> float:
-        """Seconds until the service has more requests for us than are left now."""
-        return 0.0 if self._left >= 1 else self._left_until - now
 
     def _fill(self, now: float, rate: float) -> None:
         if self._filled_at is not None:

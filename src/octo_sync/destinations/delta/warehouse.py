@@ -112,7 +112,8 @@ class DeltaWarehouse(DuckDBWarehouse):
         nouns, connections = touched or ((), ())
         looked: dict[str, Digests] = {}
         for name, table in self._lake.tables.items():
-            if not nouns or _WIDE in nouns or _noun_of(table, self._lake.tables) in {*nouns, ""}:
+            # A history is written with the table that it follows.
+            if not nouns or _WIDE in nouns or self._lake.tables[table.history_of or name].noun in {*nouns, ""}:
                 found = {
                     (c, month): (rows, number) for c, month, rows, number in self._run(digests(table, connections))
                 }
@@ -227,7 +228,3 @@ class DeltaWarehouse(DuckDBWarehouse):
         """Have former marts go from the lake; see `Destination`."""
         with lake_errors(self._lake.root):
             published(self._lake.root).vacuum(f"{MARTS}/")
-
-
-def _noun_of(table: Table, tables: Mapping[str, Table]) -> str:
-    return tables[table.history_of].noun if table.history_of else table.noun
