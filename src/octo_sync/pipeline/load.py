@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.connection import CanaryTable, ConnectionTable, LimitsTable, ProductFilter, TokenTable
+from octo_sync.pipeline.connection import CanaryTable, ConnectionTable, ProductFilter, TokenTable
 from octo_sync.pipeline.keys import KEYS, pattern
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.pipeline.reconciling import ReconcileTable
@@ -37,11 +37,7 @@ if TYPE_CHECKING:
 
 _LARGEST_FILE = 1024 * 1024
 _AS_WRITTEN = ("pii", "sync", "schedule", "webhooks", "dashboard", "notify", "log_format", "retention")
-_AS_WRITTEN_OF_A_CONNECTION = (
-    "base_url", "capability_spelling", "capability_overrides", "languages", "headers", "role", "business_time_zone",
-    "booking_date_means",
-)  # fmt: skip
-"""Keys of the file that a pipeline, or a connection, has under the same name."""
+"""Keys of the file that a pipeline has under the same name."""
 STOP_WITHIN = 5.0
 """Seconds that a stop waits for the landing in hand and for answers: service managers kill after ten."""
 
@@ -253,14 +249,10 @@ def _adapter() -> TypeAdapter[PipelineFile]:
 
 
 def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
-    return Connection(
-        name=name,
-        token=token,
-        capabilities=tuple(dict.fromkeys(table.capabilities)),
-        channel=table.channel or name,
-        limits=Limits(**{each.name: getattr(table.limits, each.name) for each in fields(LimitsTable)}),
-        **{each: getattr(table, each) for each in _AS_WRITTEN_OF_A_CONNECTION},
-    )
+    as_written = {each.name: getattr(table, each.name) for each in fields(Connection) if hasattr(table, each.name)}
+    capabilities, limits = tuple(dict.fromkeys(table.capabilities)), Limits(**asdict(table.limits))
+    read = {"name": name, "token": token, "capabilities": capabilities, "limits": limits}
+    return Connection(**as_written | read | {"channel": table.channel or name})
 
 
 def _settings(
