@@ -11,17 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from octo_sync.octo.records import (
-    Availability,
-    Booking,
-    ExtraItem,
-    HydratedProduct,
-    HydratedUnit,
-    Id,
-    Option,
-    Product,
-    Unit,
-)
+from octo_sync.octo import records
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
@@ -32,7 +22,7 @@ def noted(record: Struct, notes: Sequence[str]) -> Struct | msgspec.Raw:
     return msgspec.Raw(b'%b,"oddities":%b}' % (_encode(record)[:-1], _encode(notes))) if notes else record
 
 
-def _text(some: Id | UnsetType | None) -> str:
+def _text(some: records.Id | UnsetType | None) -> str:
     """An id or a name as the tables' keys have it."""
     return "" if some is None or some is UNSET else str(some)
 
@@ -65,13 +55,13 @@ class Oddities:
         self._found.add(f"stands_twice:{path}")
         return list(last.values())
 
-    def zone(self, path: str, owner: Product | HydratedProduct) -> None:
+    def zone(self, path: str, owner: records.Product | records.HydratedProduct) -> None:
         """A time zone that no database knows says nothing about the time, and ends a statement that asks for it."""
         if isinstance(owner.time_zone, str) and owner.time_zone not in _zones():
             owner.time_zone = None
             self._found.add(f"unknown_time_zone:{path}")
 
-    def people(self, path: str, owner: Unit | HydratedUnit | UnsetType | None) -> None:
+    def people(self, path: str, owner: records.Unit | records.HydratedUnit | UnsetType | None) -> None:
         """A number of people is added up."""
         restrictions = owner.restrictions if owner else None
         if restrictions and restrictions.pax_count and abs(restrictions.pax_count) > _COUNTABLE:
@@ -84,10 +74,10 @@ class Oddities:
         return sorted(self._found)
 
 
-def mend_departures(records: Iterable[Availability]) -> list[Struct | msgspec.Raw]:
+def mend_departures(departures: Iterable[records.Availability]) -> list[Struct | msgspec.Raw]:
     """Leave one price of each unit and currency; the records to encode."""
     mended: list[Struct | msgspec.Raw] = []
-    for record in records:
+    for record in departures:
         prices, own = record.unit_pricing, record.pricing
         # Cheap, because it is asked of every departure.
         if not prices or (not own and len({_text(price.unit_id) for price in prices}) == len(prices)):
@@ -100,7 +90,7 @@ def mend_departures(records: Iterable[Availability]) -> list[Struct | msgspec.Ra
     return mended
 
 
-def mend_booking(record: Booking) -> list[str]:
+def mend_booking(record: records.Booking) -> list[str]:
     """Leave each ticket once. Extras and taxes have no id of their own, and add up. What was found."""
     odd = Oddities()
     if record.unit_items:
@@ -116,14 +106,14 @@ def mend_booking(record: Booking) -> list[str]:
     return odd.notes
 
 
-def _add_up(odd: Oddities, path: str, extras: list[ExtraItem] | UnsetType | None) -> None:
+def _add_up(odd: Oddities, path: str, extras: list[records.ExtraItem] | UnsetType | None) -> None:
     if extras and len(odd.once(path, extras, lambda extra: _text(extra.extra_id) or _text(extra.id))) < len(extras):
         for part in ("original", "retail", "net"):
             if sum(abs(getattr(extra.pricing, part, 0) or 0) for extra in extras) >= _MOST:
                 raise msgspec.ValidationError(f"The extras are too much in all to be an amount - at `$.{path}`")
 
 
-def mend_product(record: Product) -> list[str]:
+def mend_product(record: records.Product) -> list[str]:
     """Leave each option, unit, extra and price once. What was found."""
     odd = Oddities()
     odd.zone("timeZone", record)
@@ -131,7 +121,7 @@ def mend_product(record: Product) -> list[str]:
     for option in record.options:
         if option.units:
             option.units = odd.once("options.units", option.units, lambda unit: str(unit.id))
-        owners: list[tuple[str, Option | Unit]] = [("options", option)]
+        owners: list[tuple[str, records.Option | records.Unit]] = [("options", option)]
         for unit in option.units or ():
             odd.people("options.units", unit)
             owners.append(("options.units", unit))
