@@ -282,13 +282,6 @@ class QuarantinedRecord(_Numbered, table=True):
     run_id: str = Field(sa_type=Words)
     """The run that saw it last."""
 
-    @property
-    def subject(self) -> Subject | None:
-        """What a retry marks."""
-        if self.subject_kind is None or self.subject_key is None:
-            return None
-        return Subject.from_key(self.connection, self.subject_kind, self.subject_key)
-
 
 class Run(_Numbered, table=True):
     """One run of a command that may write.

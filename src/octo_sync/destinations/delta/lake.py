@@ -133,15 +133,8 @@ class Lake:
         """
         import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
-        versions = self.versions
-        rows = pa.table(
-            {
-                "table_name": pa.array(versions.keys(), pa.string()),
-                "version": pa.array(versions.values(), pa.int64()),
-                "fence": pa.array([fence for _ in versions], pa.int64()),
-                "schema_version": pa.array([SCHEMA_VERSION for _ in versions], pa.int64()),
-            }
-        )
+        versions, of_all = self.versions, {"fence": fence, "schema_version": SCHEMA_VERSION}
+        rows = pa.Table.from_pylist([{"table_name": name, "version": n, **of_all} for name, n in versions.items()])
         with translated(self.root):
             try:
                 self._put(STATE, rows.to_reader, None, fence)
