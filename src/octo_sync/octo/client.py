@@ -16,13 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from typing import Any, Self
 
 import httpx
 import stamina
 
+from octo_sync import __version__
 from octo_sync.errors import (
     AnswerInvalid,
     AnswerTooLarge,
@@ -41,11 +41,6 @@ from octo_sync.octo.budget import Budget, Gate
 from octo_sync.octo.endpoints import Call
 from octo_sync.octo.quirks import capability_header
 from octo_sync.octo.typed import Typed
-
-try:
-    USER_AGENT = f"octo-sync/{version('octo-sync')}"
-except PackageNotFoundError:  # run from a checkout that is not installed
-    USER_AGENT = "octo-sync/0"
 
 ERROR_BODY = 64 * 1024
 """How much of a refusal is read: an OCTO error object is far smaller, an HTML page is of no use."""
@@ -142,7 +137,7 @@ class OctoClient(Typed):
             {
                 "Accept": "application/json",
                 "Accept-Encoding": "gzip, deflate",
-                "User-Agent": USER_AGENT,
+                "User-Agent": f"octo-sync/{__version__}",
                 **connection.headers,
             }
         )
