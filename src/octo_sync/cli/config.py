@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from octo_sync import pipeline as pipelines
 from octo_sync.cli import console, options
 from octo_sync.cli.layout import folded, span
 from octo_sync.errors import ConfigError
@@ -26,8 +25,7 @@ command.default = "show"
 @options.as_json
 def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> None:
     """Show the pipeline file's path and every value in force; of a token only its source."""
-    path = pipelines.find(pipeline, directory)
-    loaded, missing = options.without_tokens(path, directory)
+    loaded, missing = options.without_tokens(directory, pipeline)
     unset = dict(mistake.split(": ", 1) for mistake in missing)
     rows = [
         (key, f"not set ({unset[key]})", "") if key in unset else (key, setting.value, setting.origin)
@@ -35,9 +33,9 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
     ]
     if json_:
         settings = {key: {"value": value, "origin": where} for key, value, where in rows}
-        console.document("config", {"path": str(path), "settings": settings})
+        console.document("config", {"path": str(loaded.path), "settings": settings})
         return
-    console.note(f"# {path}")
+    console.note(f"# {loaded.path}")
     width = console.terminal_width()
     for key, value, where in rows:
         parts = [console.clean(_line(key, value)), *([f"# {where}"] if origin and where else [])]

@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from octo_sync import pipeline
 from octo_sync.app import reading as api
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_token, run_until_done
@@ -110,15 +109,14 @@ def report(found: list[Finding]) -> None:
 
 def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -> tuple[list[Finding], list[Examined]]:
     try:
-        path = pipeline.find(name, directory)
-        loaded, missing = options.without_tokens(path, directory)
+        loaded, missing = options.without_tokens(directory, name)
     except ConfigError as error:
         wrong = Finding("pipeline", "file", "fail", str(error), advise("correct" if error.mistakes else "init"))
         return [wrong, *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes)], []
-    found = [Finding("pipeline", "file", "ok", f"{path} is valid" if not missing else str(path))]
+    found = [Finding("pipeline", "file", "ok", f"{loaded.path} is valid" if not missing else str(loaded.path))]
     found += [Finding("pipeline", "warning", "warn", warning) for warning in loaded.warnings]
     found += [Finding("pipeline", "token", "fail", mistake, _token_fix(mistake)) for mistake in missing]
-    found += _files(loaded, path)
+    found += _files(loaded)
     if offline:
         return found, []
     without = {c.name for c in loaded.connections if any(m.startswith(f"connections.{c.name}.") for m in missing)}
@@ -163,7 +161,7 @@ def _token_fix(mistake: str) -> Fix:
     return advise("token missing", variable=words[1].split()[0]) if len(words) > 1 else NONE
 
 
-def _files(loaded: Pipeline, path: Path) -> list[Finding]:
+def _files(loaded: Pipeline) -> list[Finding]:
     lease, entries, pii, storage = None, [], rule(loaded, None), None
     contradicted, free = dict[str, int](), dict[str, int]()
     broken: list[Finding] = []
@@ -190,7 +188,7 @@ def _files(loaded: Pipeline, path: Path) -> list[Finding]:
     found = files(
         loaded.directory,
         private=[each for each in databases if isinstance(each, Path)],
-        secret=[folder / ".env" for folder in sorted({loaded.directory, path.parent})],
+        secret=[folder / ".env" for folder in sorted({loaded.directory, loaded.path.parent})],
         lease=lease,
         alive=alive,
         writable=lambda p: os.access(p, os.W_OK | os.X_OK),

@@ -216,7 +216,7 @@ def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")
-        _, missing = options.without_tokens(draft, directory)
+        _, missing = options.without_tokens(directory, draft)
         draft.replace(path)
     except ConfigError as error:
         wrong = tuple(m for m in error.mistakes if ".token: " not in m)

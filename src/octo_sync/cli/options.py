@@ -214,14 +214,15 @@ def show_logs() -> None:
             logging.getLogger(name).addHandler(logging.NullHandler())
 
 
-def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipeline, tuple[str, ...]]":
-    """The pipeline even where tokens are missing, and the mistakes about tokens: for what calls no service."""
+def without_tokens(directory: Path, name: str | Path | None, **flags: object) -> "tuple[Pipeline, tuple[str, ...]]":
+    """As `load_pipeline`, even where tokens are missing, and the mistakes about tokens: for what calls no service."""
     import tomllib  # noqa: PLC0415 - commands start fast
 
     from octo_sync import pipeline  # noqa: PLC0415
     from octo_sync.pipeline.hooks import STAND_INS  # noqa: PLC0415
 
     show_logs()
+    path = name if isinstance(name, Path) else pipeline.find(name, directory)
 
     def load(environment: Mapping[str, str]) -> "Pipeline":
         return pipeline.load(path, directory=directory, environ=environment, overrides=flags)
@@ -280,14 +281,12 @@ class Places(NamedTuple):
 
 def places(directory: Path, name: str | None) -> Places:
     """The files of a project, for commands that only look: no token is needed, and no pipeline file either."""
-    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-
     if name is None and not list((directory / "pipelines").glob("*.toml")):
         copy, journal = directory / "octo.read.duckdb", directory / "octo.journal.sqlite"
         if copy.exists() or journal.exists():  # e.g. after `octo-sync sync sandbox`, whose file came with the program
             show_logs()
             return Places("octo", directory, copy, journal, None)
-    loaded, _ = without_tokens(pipeline.find(name, directory), directory)
+    loaded, _ = without_tokens(directory, name)
     return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
 
 

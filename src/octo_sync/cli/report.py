@@ -70,7 +70,7 @@ def command(project: options.Places, *, to: Path, png: bool, mail: str | None) -
 def _able_to_send(project: options.Places, mail: str) -> Pipeline:
     """The pipeline, which names the mail server; what keeps a mail from being sent is said before anything is made."""
     loaded = options.with_pipeline(project)
-    _, mistakes = options.without_tokens(loaded.path, project.directory)
+    _, mistakes = options.without_tokens(project.directory, loaded.path)
     if wrong := [mistake for mistake in mistakes if mistake.startswith("notify.smtp: ")]:
         raise ConfigError("Nothing can be sent.", mistakes=tuple(wrong))
     addressed(loaded, mail)

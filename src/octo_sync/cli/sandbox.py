@@ -12,7 +12,6 @@ import click
 
 from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
-from octo_sync.pipeline import find
 from octo_sync.pipeline.values import is_loopback
 from octo_sync.sandbox.config import CHANNELS, SandboxConfig, demo_config
 from octo_sync.sandbox.server import Sandbox
@@ -130,7 +129,7 @@ def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, js
 
     Only a service on this machine is ever changed.
     """
-    loaded, missing = options.without_tokens(find(pipeline, directory), directory)
+    loaded, missing = options.without_tokens(directory, pipeline)
     services = [c for c in loaded.connections if is_loopback(c.base_url)]
     if not services:
         raise click.UsageError(f"{loaded.name} has no sandbox: none of its services is on this machine")

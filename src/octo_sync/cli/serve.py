@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from octo_sync import pipeline
 from octo_sync.app.machine import run_until_done
 from octo_sync.app.serve import PROGRAM_PARTS, Events, serve
 from octo_sync.cli import console, options
@@ -64,10 +63,9 @@ def command(
 
 def _for_the_dashboard(name: str | None, directory: Path, flags: dict[str, str | None]) -> Pipeline:
     """The pipeline without the services' tokens, which pages do not need; the dashboard's own it must have."""
-    path = pipeline.find(name, directory)
-    loaded, missing = options.without_tokens(path, directory, **flags)
+    loaded, missing = options.without_tokens(directory, name, **flags)
     if own := tuple(mistake for mistake in missing if mistake.startswith("dashboard.")):
-        raise ConfigError(f"The dashboard's token cannot be had ({path}).", mistakes=own)
+        raise ConfigError(f"The dashboard's token cannot be had ({loaded.path}).", mistakes=own)
     return loaded
 
 

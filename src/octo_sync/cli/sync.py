@@ -18,7 +18,6 @@ from octo_sync.flows.ports import Progress
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import SyncResult, sync
 from octo_sync.pipeline import Pipeline
-from octo_sync.pipeline.load import find
 
 _MOST = 10
 _TOLD_WITHIN = 60.0
@@ -61,7 +60,7 @@ def command(
     """
     window = options.travel_window(travel)
     if dry_run:
-        loaded, _ = options.without_tokens(find(pipeline, directory), directory, log_format=log_format_)
+        loaded, _ = options.without_tokens(directory, pipeline, log_format=log_format_)
     else:
         loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
     options.begin_logging(loaded)

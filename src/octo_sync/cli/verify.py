@@ -10,7 +10,6 @@ from octo_sync.cli.progress import shown
 from octo_sync.flows.ports import Progress
 from octo_sync.flows.verify import Claims, LiveResult
 from octo_sync.pipeline import Pipeline
-from octo_sync.pipeline.load import find
 
 
 @click.command(epilog=options.example("verify --live"))
@@ -44,7 +43,7 @@ def command(
             found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
         return _live(found, loaded, limit=limit, json_=json_)
 
-    loaded, _ = options.without_tokens(find(pipeline, directory), directory)
+    loaded, _ = options.without_tokens(directory, pipeline)
     return _claims(verify_claims(loaded), limit=limit, json_=json_)
 
 
