@@ -33,6 +33,9 @@ Read = Callable[[], Mapping[str, Mapping[tuple[str, ...], float]]]
 """Metric of `CATALOGUE` → label values → value. Blocking; it raises an OctoSyncError when it cannot look."""
 
 
+Kind = Literal["counter", "gauge", "histogram"]
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """One metric. A counter's samples end in `_total`."""
@@ -40,7 +43,7 @@ class Described:
     name: str
     labels: tuple[str, ...]
     meaning: str
-    kind: Literal["counter", "gauge", "histogram"] = "gauge"
+    kind: Kind
 
     @property
     def shown(self) -> str:
@@ -48,85 +51,76 @@ class Described:
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
+def _metric(name: str, labels: tuple[str, ...], meaning: str, kind: Kind = "gauge") -> Described:
+    return Described(f"octo_sync_{name}", labels, meaning, kind)
+
+
 _CONNECTION, _KIND = ("connection",), ("connection", "kind")
 _OWN = (
-    Described(
-        "octo_sync_deliveries",
+    _metric(
+        "deliveries",
         ("connection", "result"),
         "Deliveries: stored, odd (stored, malformed), unauthorized, too_large, busy, failed (answered 503), cut.",
         "counter",
     ),
-    Described(
-        "octo_sync_connections_refused",
+    _metric(
+        "connections_refused",
         ("reason",),
         "Connections ended before a request was complete: slow, head_too_large, too_many.",
         "counter",
     ),
-    Described("octo_sync_acknowledge_seconds", (), "From the head of a delivery to its acknowledgement.", "histogram"),
-    Described("octo_sync_commit_deliveries", (), "Deliveries that one transaction made durable.", "histogram"),
+    _metric("acknowledge_seconds", (), "From the head of a delivery to its acknowledgement.", "histogram"),
+    _metric("commit_deliveries", (), "Deliveries that one transaction made durable.", "histogram"),
 )
 _ABOUT_THE_LOOK = (
-    Described("octo_sync_journal_readable", (), "1: the journal could be read; 0: not, and the reason is logged."),
-    Described("octo_sync_read_age_seconds", (), "Age of the numbers read from the journal."),
+    _metric("journal_readable", (), "1: the journal could be read; 0: not, and the reason is logged."),
+    _metric("read_age_seconds", (), "Age of the numbers read from the journal."),
 )
 _READ = (
-    Described("octo_sync_build_info", ("version", "python", "duckdb"), "Always 1; the versions are its labels."),
-    Described(
-        "octo_sync_last_success_timestamp_seconds",
-        _KIND,
-        "When anything of this kind was last fetched and stored, as Unix time.",
+    _metric("build_info", ("version", "python", "duckdb"), "Always 1; the versions are its labels."),
+    _metric(
+        "last_success_timestamp_seconds", _KIND, "When anything of this kind was last fetched and stored, as Unix time."
     ),
-    Described(
-        "octo_sync_staleness_seconds",
+    _metric(
+        "staleness_seconds",
         _KIND,
         "Age of the oldest verification in the horizon: nothing the copy shows is older. Never verified parts "
         "count from when they were wanted; +Inf before the first fetch.",
     ),
-    Described(
-        "octo_sync_unverified_subjects", _KIND, "Subjects in the horizon that were never verified, without quarantine."
-    ),
-    Described("octo_sync_backlog_subjects", _KIND, "Subjects waiting to be fetched."),
-    Described("octo_sync_lag_seconds", _KIND, "How long the oldest of them has waited; 0: none."),
-    Described("octo_sync_quarantine_entries", _KIND, "Entries in quarantine, held deletions included."),
-    Described(
-        "octo_sync_runs",
+    _metric("unverified_subjects", _KIND, "Subjects in the horizon that were never verified, without quarantine."),
+    _metric("backlog_subjects", _KIND, "Subjects waiting to be fetched."),
+    _metric("lag_seconds", _KIND, "How long the oldest of them has waited; 0: none."),
+    _metric("quarantine_entries", _KIND, "Entries in quarantine, held deletions included."),
+    _metric(
+        "runs",
         ("command", "result"),
         "Runs of all processes that ended since this process began: ok, partial, failed, interrupted, killed. "
         "Scheduled pulls are `pull`.",
         "counter",
     ),
-    Described(
-        "octo_sync_requests",
-        ("connection", "code"),
-        "Requests of this process by status code; `none`: no answer.",
-        "counter",
+    _metric(
+        "requests", ("connection", "code"), "Requests of this process by status code; `none`: no answer.", "counter"
     ),
-    Described(
-        "octo_sync_subscription_held",
+    _metric(
+        "subscription_held",
         _CONNECTION,
         "1: the subscription for webhooks exists; 0: it was lost and could not be restored.",
     ),
-    Described(
-        "octo_sync_webhook_silence_seconds",
+    _metric(
+        "webhook_silence_seconds",
         _CONNECTION,
         "How long a connection has sent no delivery, once that is unusual for it; else 0.",
     ),
-    Described("octo_sync_last_delivery_timestamp_seconds", _CONNECTION, "When the last delivery came, as Unix time."),
-    Described("octo_sync_reconcile_open", ("name", "bucket"), "Open differences that nobody accepted."),
-    Described(
-        "octo_sync_reconcile_last_run_timestamp_seconds", ("name",), "When the last comparison ended, as Unix time."
-    ),
-    Described(
-        "octo_sync_published_timestamp_seconds",
-        (),
-        "When the read copy was last published, as Unix time; only for files.",
-    ),
-    Described(
-        "octo_sync_warehouse_bytes",
+    _metric("last_delivery_timestamp_seconds", _CONNECTION, "When the last delivery came, as Unix time."),
+    _metric("reconcile_open", ("name", "bucket"), "Open differences that nobody accepted."),
+    _metric("reconcile_last_run_timestamp_seconds", ("name",), "When the last comparison ended, as Unix time."),
+    _metric("published_timestamp_seconds", (), "When the read copy was last published, as Unix time; only for files."),
+    _metric(
+        "warehouse_bytes",
         ("file",),
         "Size of `warehouse`, `private` and `read copy`; on PostgreSQL all is `warehouse`.",
     ),
-    Described("octo_sync_journal_bytes", (), "Size of the journal with its write-ahead log."),
+    _metric("journal_bytes", (), "Size of the journal with its write-ahead log."),
 )
 CATALOGUE: Mapping[str, Described] = {each.name: each for each in (*_READ, *_ABOUT_THE_LOOK, *_OWN)}
 
@@ -135,10 +129,10 @@ class Metrics:
     """The receiver's counters, and the look at the journal.
 
     Args:
-        read: Looks at the journal; None: only the receiver's counters are shown.
+        read: Looks at the journal; by default nothing is seen there.
     """
 
-    def __init__(self, read: Read | None = None) -> None:
+    def __init__(self, read: Read = dict) -> None:
         self._registry = CollectorRegistry()
         deliveries, refusals, seconds, sizes = _OWN
         self._deliveries = Counter(deliveries.name, deliveries.meaning, deliveries.labels, registry=self._registry)
@@ -149,9 +143,8 @@ class Metrics:
         """A delivery was acknowledged after so many seconds."""
         self.committed: Callable[[float], None] = committed.observe
         """One transaction made so many deliveries durable."""
-        self._looks = None if read is None else _Looks(read)
-        if self._looks is not None:
-            self._registry.register(self._looks)
+        self._looks = _Looks(read)
+        self._registry.register(self._looks)
         self._children: dict[tuple[str, str], Callable[[], None]] = {}
 
     def delivery(self, connection: str, result: str) -> None:
@@ -167,14 +160,12 @@ class Metrics:
 
     async def page(self) -> bytes:
         """Everything, as Prometheus reads it; within a second, whatever the journal does."""
-        if self._looks is not None:
-            await self._looks.refresh()
+        await self._looks.refresh()
         return await asyncio.to_thread(generate_latest, self._registry)
 
     async def close(self) -> None:
         """Wait for a look that is under way."""
-        if self._looks is not None:
-            await self._looks.close()
+        await self._looks.close()
 
 
 class _Looks(Collector):
