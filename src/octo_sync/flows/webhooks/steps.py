@@ -10,7 +10,7 @@ from octo_sync import errors
 from octo_sync.flows.webhooks import plan as planning
 from octo_sync.flows.webhooks.plan import Adopt, Create, Delete, Found, Patch, Step, Wanted
 from octo_sync.journal import EndpointRow, Journal
-from octo_sync.model import Secret
+from octo_sync.model import Clock, Secret
 from octo_sync.octo.quirks import looks_capped
 from octo_sync.octo.records import Subscription
 
@@ -64,8 +64,9 @@ class Steps:
     journal: Journal
     client: "OctoClient"
     address: str
+    clock: Clock
     tokens: Tokens
-    automatic: bool
+    automatic: bool = False
 
     @property
     def connection(self) -> str:

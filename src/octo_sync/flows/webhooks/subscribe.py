@@ -12,7 +12,7 @@ A secret lives in one step and in the request that hands it over, and nowhere el
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from octo_sync.errors import AuthenticationRefused, RequestRefused, ServiceError
 from octo_sync.flows import horizon
@@ -20,11 +20,8 @@ from octo_sync.flows.ports import Ports
 from octo_sync.flows.webhooks import plan as planning
 from octo_sync.flows.webhooks.plan import Found, Patch
 from octo_sync.flows.webhooks.steps import REMOVED, ROUNDS, NotWantedError, Steps, Tokens, Turn
-from octo_sync.journal import EndpointRow, Journal
-from octo_sync.model import Clock, Source
-
-if TYPE_CHECKING:
-    from octo_sync.octo.client import OctoClient
+from octo_sync.journal import EndpointRow
+from octo_sync.model import Source
 
 log = logging.getLogger("octo_sync")
 
@@ -69,7 +66,7 @@ class Listed:
     endpoint: EndpointRow | None = None
 
 
-class Subscriber:
+class Subscriber(Steps):
     """Takes care of one connection's subscription.
 
     `address` is the public address that reaches the receiver (`webhooks.url`), empty to look and to remove only.
@@ -79,20 +76,6 @@ class Subscriber:
     `AnswerInvalid`) or a person must look (`AuthenticationRefused` with 401); and JournalError.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        client: "OctoClient",
-        address: str,
-        *,
-        clock: Clock,
-        tokens: Tokens,
-        automatic: bool = False,
-    ) -> None:
-        self._journal, self._address, self._clock = journal, address, clock
-        self._steps = Steps(journal, client, address, tokens, automatic)
-        self._connection = self._steps.connection
-
     async def ensure(self) -> Ensured:
         """See to it that there is exactly one subscription, at our address, with all types and a secret of its own.
 
@@ -101,7 +84,7 @@ class Subscriber:
         turn = Turn()
         self._begin()
         try:
-            return self._done(await self._steps.settle(turn), turn)
+            return self._done(await self.settle(turn), turn)
         except ServiceError as error:
             return self._lacking(error)
 
@@ -113,26 +96,26 @@ class Subscriber:
         turn = Turn()
         self._begin()
         try:
-            found, before = await self._steps.settle(turn)
+            found, before = await self.settle(turn)
             if before.endpoint in turn.written:  # made anew just now
                 return self._done((found, before), turn)
-            await self._steps.act(Patch(found.subscription.id), turn)
-            found, row = await self._steps.settle(turn)
+            await self.act(Patch(found.subscription.id), turn)
+            found, row = await self.settle(turn)
             if row.endpoint == before.endpoint:
                 turn.unwanted.add(found.subscription.id)
-                found, row = await self._steps.settle(turn)
-            if self._journal.settings.get(TOLD_AT, connection=self._connection) == before.endpoint:
+                found, row = await self.settle(turn)
+            if self.journal.settings.get(TOLD_AT, connection=self.connection) == before.endpoint:
                 # The old address was good until the new one was: there is no gap.
-                self._journal.settings.set(TOLD_AT, row.endpoint, connection=self._connection)
+                self.journal.settings.set(TOLD_AT, row.endpoint, connection=self.connection)
             return self._done((found, row), turn)
         except ServiceError as error:
             return self._lacking(error)
 
     async def remove(self) -> Ensured:
         """Delete what is ours at the service, then accept nothing more. Safe to repeat; needs no address."""
-        if self._journal.settings.get(REMOVED, connection=self._connection) is None:
-            now = self._clock.now().isoformat(timespec="seconds")
-            self._journal.settings.set(REMOVED, now, connection=self._connection)
+        if self.journal.settings.get(REMOVED, connection=self.connection) is None:
+            now = self.clock.now().isoformat(timespec="seconds")
+            self.journal.settings.set(REMOVED, now, connection=self.connection)
         turn = Turn()
         try:
             await self._delete_all(turn)
@@ -140,7 +123,7 @@ class Subscriber:
             return self._lacking(error)
         if turn.stuck:
             return self._ended("unavailable", _stuck(turn), turn)
-        self._journal.endpoints.retire([row.endpoint for row in self._journal.endpoints.rows(self._connection)])
+        self.journal.endpoints.retire([row.endpoint for row in self.journal.endpoints.rows(self.connection)])
         count = turn.changed["deleted"]
         text = f"{count} deleted at the service" if count else "nothing was there"
         return self._ended("off", f"{text}; `octo-sync subscriptions ensure` makes one again", turn)
@@ -148,13 +131,13 @@ class Subscriber:
     async def look(self) -> list[Listed]:
         """Every subscription that the token sees: ours, other connections', somebody else's. Changes nothing there."""
         turn = Turn()
-        listed = await self._steps.listed(turn)
-        rows = self._journal.endpoints.rows(retired=True)
-        mine = {f.subscription.id: f for f in planning.ours(rows, listed, self._connection, self._address)}
-        plan = planning.plan(rows, listed, self._steps.wanted(turn))
+        listed = await self.listed(turn)
+        rows = self.journal.endpoints.rows(retired=True)
+        mine = {f.subscription.id: f for f in planning.ours(rows, listed, self.connection, self.address)}
+        plan = planning.plan(rows, listed, self.wanted(turn))
         others = {
             f.subscription.id
-            for name in {row.connection for row in rows} - {self._connection}
+            for name in {row.connection for row in rows} - {self.connection}
             for f in planning.ours(rows, listed, name, "")
         }
         keep = plan.keep.subscription.id if plan.keep else None
@@ -165,12 +148,12 @@ class Subscriber:
             state: State = "surplus" if each.id != keep else "current" if plan.is_good else "to mend"
             shown.append(
                 Listed(
-                    connection=self._connection,
+                    connection=self.connection,
                     subscription_id=str(each.id),
                     url=planning.masked(each.url, own=found is not None),
                     types=each.notification_types,
                     whose=whose,
-                    state=state if found and self._address else "",
+                    state=state if found and self.address else "",
                     endpoint=found.row if found else None,
                 )
             )
@@ -178,29 +161,29 @@ class Subscriber:
 
     def _begin(self) -> None:
         """A person's wish ends a former removal; and what was never used for so long is accepted no more."""
-        if not self._steps.automatic:
-            self._journal.settings.set(REMOVED, None, connection=self._connection)
-        rows = self._journal.endpoints.rows(self._connection)
-        self._journal.endpoints.retire(planning.abandoned(rows, self._clock.now(), latest=_LATEST))
+        if not self.automatic:
+            self.journal.settings.set(REMOVED, None, connection=self.connection)
+        rows = self.journal.endpoints.rows(self.connection)
+        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now(), latest=_LATEST))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
-            listed = await self._steps.listed(turn)
-            found = planning.ours(self._journal.endpoints.rows(retired=True), listed, self._connection, self._address)
+            listed = await self.listed(turn)
+            found = planning.ours(self.journal.endpoints.rows(retired=True), listed, self.connection, self.address)
             left = [each.subscription.id for each in found if each.subscription.id not in turn.stuck]
             if not left:
                 return
             for subscription_id in left:
-                await self._steps.delete(subscription_id, turn)
-        raise turn.doubt or self._steps.restless()
+                await self.delete(subscription_id, turn)
+        raise turn.doubt or self.restless()
 
     # -- saying -------------------------------------------------------------------------------------------------
 
     def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
-        rows = self._journal.endpoints.rows(self._connection)
-        over = planning.outdated(rows, row, self._clock.now(), overlap=_OVERLAP, latest=_LATEST)
-        self._journal.endpoints.retire(over)
+        rows = self.journal.endpoints.rows(self.connection)
+        over = planning.outdated(rows, row, self.clock.now(), overlap=_OVERLAP, latest=_LATEST)
+        self.journal.endpoints.retire(over)
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
         if turn.changed["deleted"]:
@@ -215,12 +198,12 @@ class Subscriber:
 
     def _ended(self, state: Literal["ok", "unavailable", "off"], text: str, turn: Turn) -> Ensured:
         changed = {name: count for name, count in turn.changed.items() if count}
-        return Ensured(connection=self._connection, state=state, text=text, changed=changed)
+        return Ensured(connection=self.connection, state=state, text=text, changed=changed)
 
     def _lacking(self, error: ServiceError) -> Ensured:
         """The error as an outcome, where it means that there are no subscriptions here; otherwise it is raised."""
         if isinstance(error, NotWantedError):
-            return _off(self._connection, "removed on request")
+            return _off(self.connection, "removed on request")
         if isinstance(error, AuthenticationRefused):
             if error.status != 403 and error.code != "FORBIDDEN":  # noqa: PLR2004 - 401 is about the token itself
                 raise error
@@ -231,8 +214,8 @@ class Subscriber:
             text = f"the service refuses subscriptions: {error}"
         else:
             raise error
-        log.warning("action=subscription_unavailable connection=%s error=%s", self._connection, type(error).__name__)
-        return Ensured(connection=self._connection, state="unavailable", text=f"{text}; pulls go on alone")
+        log.warning("action=subscription_unavailable connection=%s error=%s", self.connection, type(error).__name__)
+        return Ensured(connection=self.connection, state="unavailable", text=f"{text}; pulls go on alone")
 
 
 async def check(ports: Ports, connection: str, *, tokens: Tokens) -> Ensured:
