@@ -7,12 +7,12 @@ answer (R6). Longer than most modules, so that each kind's way from request to c
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -71,6 +71,15 @@ class Fetched:
         return self.claim.subject.kind is SubjectKind.PRODUCTS or self.claim.source is not Source.SCHEDULE
 
 
+class _Read(NamedTuple):
+    """An answer and what the check makes of it; of a product's texts, in which language."""
+
+    part: Window | None
+    answer: Answer
+    checked: checking.Checked
+    language: str | None = None
+
+
 class Fetcher:
     """Fetches subjects through the run's clients."""
 
@@ -115,9 +124,8 @@ class Fetcher:
         if same := self._unchanged(claim, known, pieces, "supplier", None):
             return same
         checked = checking.check_supplier(answer.body)
-        lines = self._lines(claim, answer, "supplier", checked, None)
         payloads = (Payload("supplier", one, memoryview(answer.body), answer.digest.hex()) for one in checked.ids[:1])
-        return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)
+        return self._fetched(claim, pieces, "supplier", [_Read(None, answer, checked)], payloads=payloads)
 
     async def _products(self, claim: Claim, known: Covered | None) -> Fetched:
         """The list or one product, once per language; the first language gives names, the others texts only."""
@@ -138,24 +146,22 @@ class Fetcher:
                 raise
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
-        checks, lines = [], []
-        served: list[str] = []
+        reads, checks = list[_Read](), []
         for (_, answer), asked in zip(pieces.calls, languages, strict=False):
             told = (answer.headers.get("content-language") or asked).split(",")[0].strip()
-            if told in served:
+            if any(told == read.language for read in reads):
                 continue  # the service has no text in that language and fell back to one we have
-            served.append(told)
             checked = checking.check_products(answer.body, single=one)
             if one:
                 _require_own(subject, checked)
             checks.append(checked)
-            lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
+            reads.append(_Read(None, answer, checked, told))
         payloads = (
-            Payload("product", f"{key}@{told}", body, _digest(body))
-            for told, checked in zip(served, checks, strict=True)
+            Payload("product", f"{key}@{read.language}", body, _digest(body))
+            for read, checked in zip(reads, checks, strict=True)
             for key, body in zip(checked.ids, checked.payloads, strict=True)
         )
-        return self._fetched(claim, pieces, "products", checks, lines, None, payloads)
+        return self._fetched(claim, pieces, "products", reads, payloads=payloads)
 
     # -- windows ------------------------------------------------------------------------------------------------
 
@@ -177,16 +183,12 @@ class Fetcher:
         pieces.time_zone = self._ports.time_zones.get((connection, product))
         if same := self._unchanged(claim, known, pieces, "availability", window):
             return same
-        checks, lines = [], []
-        for part, answer in pieces.calls:
-            checked = checking.check_availability(answer.body, days=part)
-            checks.append(checked)
-            lines += self._lines(claim, answer, "availability", checked, part, time_zone=pieces.time_zone)
+        reads = [_Read(part, a, checking.check_availability(a.body, days=part)) for part, a in pieces.calls]
         payloads = (
             Payload("availability", f"{product} {option} {part}", memoryview(answer.body), answer.digest.hex())
             for part, answer in pieces.calls
         )
-        return self._fetched(claim, pieces, "availability", checks, lines, window, payloads)
+        return self._fetched(claim, pieces, "availability", reads, window, payloads=payloads)
 
     async def _bookings(self, claim: Claim, known: Covered | None) -> Fetched:
         subject = claim.subject
@@ -226,16 +228,11 @@ class Fetcher:
         subject = claim.subject
         screened = self._ports.privacy.number
         checks = self._check_bookings(subject, pieces, rows)
-        lines: list[bytes] = []
-        dates: list[tuple[date | None, date | None]] = []
-        seen: list[Seen] = []
-        for (part, answer), checked in zip(pieces.calls, checks, strict=True):
-            lines += self._lines(claim, answer, "bookings", checked, part)
-            dates += checked.dates
-            seen += [Seen(uuid, answer.request_seq) for uuid, _ in checked.seen]
-        meaning = self._meaning(subject.connection, dates, window)
+        reads = [_Read(*piece, checked) for piece, checked in zip(pieces.calls, checks, strict=True)]
+        seen = [Seen(uuid, r.answer.request_seq) for r, c in zip(reads, checks, strict=True) for uuid, _ in c.seen]
+        meaning = self._meaning(subject.connection, [d for checked in checks for d in checked.dates], window)
         fetched = self._fetched(
-            claim, pieces, "bookings", checks, lines, window, _payloads(checks), meaning=meaning, seen=seen
+            claim, pieces, "bookings", reads, window, payloads=_payloads(checks), meaning=meaning, seen=seen
         )
         return replace(fetched, screened=screened)
 
@@ -303,20 +300,10 @@ class Fetcher:
     # -- putting together ---------------------------------------------------------------------------------------
 
     def _lines(
-        self,
-        claim: Claim,
-        answer: Answer,
-        noun: str,
-        checked: checking.Checked,
-        window: Window | None,
-        *,
-        time_zone: str | None = None,
-        language: str | None = None,
-        first: bool = True,
+        self, claim: Claim, noun: str, read: _Read, ignored: Collection[str], time_zone: str | None, *, first: bool
     ) -> list[bytes]:
         """Spool lines: what is known about the answer, and its checked records."""
-        subject = claim.subject
-        ignored = self._ignored(subject.connection, answer, noun, checked)
+        subject, window, checked = claim.subject, read.part, read.checked
         asked = self._ports.connection(subject.connection).capabilities
         head: dict[str, Any] = {
             "connection_id": subject.connection,
@@ -327,10 +314,10 @@ class Fetcher:
             "window_end": window.end if window else None,
             "resource": str(subject.kind),
             "subject_key": subject.key,
-            "request_seq": answer.request_seq,
+            "request_seq": read.answer.request_seq,
             "verified_at_utc": self._ports.clock.now(),
             "source": str(claim.source),
-            "language": language,
+            "language": read.language,
             "is_primary": first,
             **{f"has_{c}": c in asked and c not in ignored for c in ("pricing", "content", "extras")},
         }
@@ -359,19 +346,24 @@ class Fetcher:
         claim: Claim,
         pieces: Pieces,
         noun: str,
-        checks: Sequence[checking.Checked],
-        lines: Sequence[bytes],
-        window: Window | None,
-        payloads: Iterable[Payload],
+        reads: Sequence[_Read],
+        window: Window | None = None,
         *,
+        payloads: Iterable[Payload],
         meaning: str = "travel",
         seen: Sequence[Seen] = (),
     ) -> Fetched:
         subject = claim.subject
+        checks = [read.checked for read in reads]
         bad = tuple(b for checked in checks for b in checked.bad)
+        lines: list[bytes] = []
         missing: set[str] = set()
-        for (_, answer), checked in zip(pieces.calls, checks, strict=False):
-            missing |= self._ignored(subject.connection, answer, noun, checked)
+        for number, read in enumerate(reads):
+            ignored = self._ignored(subject.connection, read.answer, noun, read.checked)
+            missing |= ignored
+            # Products in further languages bring texts alone.
+            first = noun != "products" or number == 0
+            lines += self._lines(claim, noun, read, ignored, pieces.time_zone, first=first)
         drift = [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
             drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
@@ -396,7 +388,7 @@ class Fetcher:
             payloads=tuple(payloads) if noun in self._ports.pipeline.sync.raw else (),
             drift=tuple(drift),
             seen=tuple(seen),
-            shown=_shown(noun, pieces, checks),
+            shown=_shown(noun, pieces, reads),
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, bad, good)
@@ -414,16 +406,16 @@ def _payloads(checks: Sequence[checking.CheckedBookings]) -> Iterator[Payload]:
     yield from found.values()
 
 
-def _shown(noun: str, pieces: Pieces, checks: Sequence[checking.Checked]) -> tuple[Shown, ...]:
+def _shown(noun: str, pieces: Pieces, reads: Sequence[_Read]) -> tuple[Shown, ...]:
     """The records by the requests that showed them; the texts of a product in several languages are one answer."""
     if noun == "products":
-        return (
-            Shown(tuple(answer.request_seq for _, answer in pieces.calls), tuple({i for c in checks for i in c.ids})),
-        )
+        requests = tuple(answer.request_seq for _, answer in pieces.calls)
+        return (Shown(requests, tuple({i for read in reads for i in read.checked.ids})),)
     found = []
-    for (_, answer), checked in zip(pieces.calls, checks, strict=True):
+    for read in reads:
+        checked = read.checked
         seen = [uuid for uuid, _ in checked.seen] if isinstance(checked, checking.CheckedBookings) else ()
-        found.append(Shown((answer.request_seq,), (*checked.ids, *seen)))
+        found.append(Shown((read.answer.request_seq,), (*checked.ids, *seen)))
     return tuple(found)
 
 
