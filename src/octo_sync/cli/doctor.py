@@ -50,14 +50,9 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
     found = [*machine(versions()), *found]
     if json_:
-        console.document(
-            "doctor",
-            {
-                "ok": exit_code(found) == 0,
-                "findings": [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found],
-                "services": [_conformance(each) for each in examined if each.checks],
-            },
-        )
+        findings = [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found]
+        services = [_conformance(each) for each in examined if each.checks]
+        console.document("doctor", {"ok": exit_code(found) == 0, "findings": findings, "services": services})
     else:
         report(found)
     return exit_code(found)
@@ -65,14 +60,9 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
 
 def _conformance(examined: Examined) -> dict[str, Any]:
     passed, applicable = score(examined.checks)
-    return {
-        "connection": examined.connection,
-        "passed": passed,
-        "applicable": applicable,
-        "unknown": len(examined.checks) - applicable,
-        "calls": examined.calls,
-        "checks": [_document(c, "name", "result", "text", "consequence", "fix") for c in examined.checks],
-    }
+    counts = {"passed": passed, "applicable": applicable, "unknown": len(examined.checks) - applicable}
+    checks = [_document(c, "name", "result", "text", "consequence", "fix") for c in examined.checks]
+    return console.fields(examined, "connection", "calls") | counts | {"checks": checks}
 
 
 def _document(of: object, *names: str) -> dict[str, Any]:

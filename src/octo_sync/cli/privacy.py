@@ -183,15 +183,13 @@ def _text(value: Any) -> str:  # noqa: ANN401 - whatever a database holds
 
 
 def _document(erasure: Erasure) -> dict[str, Any]:
-    return {
-        "id": erasure.id,
-        "requested_at": erasure.requested_at,
-        "done_at": erasure.done_at,
-        "contacts": len(erasure.contacts or ()),
-        "bookings": len({contact[:2] for contact in erasure.contacts or ()}),
+    contacts = erasure.contacts or ()
+    found = {
+        "contacts": len(contacts),
+        "bookings": len({contact[:2] for contact in contacts}),
         "erased": erasure.counts,
-        "left": list(erasure.left),
     }
+    return console.fields(erasure, "id", "requested_at", "done_at", "left") | found
 
 
 def _report(done: Erasure) -> None:

@@ -22,24 +22,18 @@ def command(project: options.Places, *, json_: bool) -> int:
     if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
         raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
     published = run_in_project(loaded, "publish", mirror_and_publish)
+    where = options.published_name(loaded, whole=True)
     if json_:
-        console.document(
-            "publish",
-            {
-                "published": published.size is not None,
-                "path": options.published_name(loaded, whole=True),
-                "bytes": published.size,
-                "marts": published.marts,
-                "checks": published.checks,
-                "failed_checks": [{"name": f.check.name, "rows": len(f.rows.rows)} for f in published.failed],
-            },
-        )
+        failed_checks = [{"name": f.check.name, "rows": len(f.rows.rows)} for f in published.failed]
+        about = {"published": published.size is not None, "path": where, "bytes": published.size}
+        counts = console.fields(published, "marts", "checks")
+        console.document("publish", about | counts | {"failed_checks": failed_checks})
     elif published.failed:
         console.outcome("not published", f"{len(published.failed)} checks failed", "red")
         for failed in published.failed:
             click.echo(f"  {failed.check.name}: {failed.check.description or 'returned rows'}", err=True)
         console.note("See the rows: octo-sync check --next")
     else:
-        where = f"{options.published_name(loaded, whole=True)} ({console.bytes_text(published.size or 0)})"
-        console.outcome("published", f"{where} · {published.marts} marts · {published.checks} checks passed")
+        copy = f"{where} ({console.bytes_text(published.size or 0)})"
+        console.outcome("published", f"{copy} · {published.marts} marts · {published.checks} checks passed")
     return 3 if published.failed else 0

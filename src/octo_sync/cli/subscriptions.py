@@ -165,7 +165,6 @@ def _row(each: Listed) -> tuple[object, ...]:
 
 
 def _document(each: Listed) -> dict[str, Any]:
-    return console.fields(each, "connection", "subscription_id", "whose", "state", "types", "url") | {
-        "since": each.endpoint.created_at if each.endpoint else None,
-        "first_delivery_at": each.endpoint.seen_at if each.endpoint else None,
-    }
+    row = each.endpoint
+    times = {"since": row and row.created_at, "first_delivery_at": row and row.seen_at}
+    return console.fields(each, "connection", "subscription_id", "whose", "state", "types", "url") | times

@@ -52,22 +52,19 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> in
     refused = any(t.refused for t in found.troubles)
     code = 4 if refused else 3 if not comparison.equal else 0 if found.complete else 5
     if json_:
-        console.document(
-            "verify",
-            {
-                "equal": comparison.equal,
-                **console.fields(found, "complete", "subjects", "requests", "failed"),
-                "tables": {
-                    t: {"here": a, "service": b, "differing": comparison.differing[t]}
-                    for t, (a, b) in comparison.rows.items()
-                },
-                "totals": [{"currency": c, "bookings": n, "retail_amount": a} for c, n, a in comparison.totals],
-                "differences": [
-                    console.fields(d, "table", "key", "kind", "columns") for d in comparison.differences[:limit]
-                ],
-                "troubles": [str(t.error) for t in found.troubles],
-            },
-        )
+        tables = {
+            t: {"here": a, "service": b, "differing": comparison.differing[t]} for t, (a, b) in comparison.rows.items()
+        }
+        about = {
+            "equal": comparison.equal,
+            "tables": tables,
+            "totals": console.dicts(("currency", "bookings", "retail_amount"), comparison.totals),
+            "differences": [
+                console.fields(d, "table", "key", "kind", "columns") for d in comparison.differences[:limit]
+            ],
+            "troubles": [str(t.error) for t in found.troubles],
+        }
+        console.document("verify", about | console.fields(found, "complete", "subjects", "requests", "failed"))
         return code
     rows = sum(there for _, there in comparison.rows.values())
     if comparison.equal and found.complete:
@@ -100,17 +97,8 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> in
 def _claims(found: Claims, *, limit: int, json_: bool) -> int:
     code = 3 if found.problems else 0
     if json_:
-        console.document(
-            "verify",
-            {
-                "ok": not found.problems,
-                "subjects": found.subjects,
-                "oldest_seconds": found.oldest,
-                "problems": found.problems,
-                "read_copy": found.of_readers,
-                "notes": found.notes,
-            },
-        )
+        about = {"ok": not found.problems, "oldest_seconds": found.oldest, "read_copy": found.of_readers}
+        console.document("verify", about | console.fields(found, "subjects", "problems", "notes"))
         return code
     if found.problems:
         console.outcome("incomplete", f"{len(found.problems):,} problems in {found.subjects:,} subjects", "red")
