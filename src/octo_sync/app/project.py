@@ -28,6 +28,7 @@ from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.status.report import Status, status
+from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.sharing import Sharing
 from octo_sync.journal import Delivery, Journal, Lease, Share, join, locked
@@ -316,6 +317,15 @@ def run_in_project(
             return await asyncio.to_thread(work, project.ports)
 
     return run_until_done(run())
+
+
+def show(pipeline: Pipeline, *, command: str = "reconcile") -> bool:
+    """Have readers see what was kept, with a publish; False when another process owns the project, which does it itself."""
+    if pipeline.publish.enabled:
+        with contextlib.suppress(LeaseHeld):
+            run_in_project(pipeline, command, mirror_and_publish)
+            return True
+    return False
 
 
 @contextlib.asynccontextmanager

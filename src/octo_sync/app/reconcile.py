@@ -11,36 +11,35 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING
 
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
 from octo_sync import pipeline as settings
 from octo_sync.app import reading as api
 from octo_sync.app.hooks import tell
 from octo_sync.app.machine import SystemClock, environ, new_run_id
 from octo_sync.app.notify import smtp_of
 from octo_sync.app.places import published
-from octo_sync.app.project import open_journal, run_in_project
+from octo_sync.app.project import open_journal
 from octo_sync.destinations.reading import refuse_older
-from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
+from octo_sync.errors import OctoSyncError, WarehouseError
 from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled
 from octo_sync.flows.reconcile.history import news, store
 from octo_sync.flows.reconcile.run import compare, table_of, write
-from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Window
 from octo_sync.pipeline import Pipeline
+from octo_sync.reconciliation.model import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
-    import pyarrow as pa  # type: ignore[import-untyped] # the same
-
-    from octo_sync.reconciliation.model import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
     """A comparison that was made: what came of it, the files that were written, and what went wrong with its hook."""
 
-    outcome: "Outcome"
+    outcome: Outcome
     files: tuple[Path, ...] = ()
     hook_failed: str | None = None
 
@@ -53,7 +52,7 @@ def make(
     clock: Clock | None = None,
     window: Window | None = None,
     files: Sequence[Path] = (),
-    there: "pa.Table | None" = None,
+    there: pa.Table | None = None,
     journal: Journal | None = None,
 ) -> Made:
     """Compare and write files; to `keep` is to age and store what was found, and to tell the hook of what is new.
@@ -98,15 +97,6 @@ def make(
     return Made(outcome, tuple(wanted), problem)
 
 
-def show(pipeline: Pipeline, *, command: str = "reconcile") -> bool:
-    """Have readers see what was kept, with a publish; False when another process owns the project, which does it itself."""
-    if pipeline.publish.enabled:
-        with contextlib.suppress(LeaseHeld):
-            run_in_project(pipeline, command, mirror_and_publish)
-            return True
-    return False
-
-
 def reconcile(
     name: str | None = None,
     *,
@@ -140,7 +130,5 @@ def reconcile(
     return Reconciled(make(loaded, name, keep=keep, there=None if there is None else _arrow(there)).outcome)
 
 
-def _arrow(rows: "pd.DataFrame | pa.Table") -> "pa.Table":
-    import pyarrow as pa  # noqa: PLC0415 - only where rows are handed in
-
+def _arrow(rows: "pd.DataFrame | pa.Table") -> pa.Table:
     return rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from octo_sync.app.machine import SystemClock
+from octo_sync.app.project import show
 from octo_sync.app.reading import reader
-from octo_sync.app.reconcile import show
 from octo_sync.cli import console, options
 from octo_sync.destinations.reading import refuse_older
 from octo_sync.flows.periods import CAUSES, TOTALS, close, still_open

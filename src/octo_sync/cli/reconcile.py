@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from octo_sync.app.machine import SystemClock
-from octo_sync.app.reconcile import make, show
+from octo_sync.app.project import show
+from octo_sync.app.reconcile import make
 from octo_sync.cli import console, options
 from octo_sync.cli.reconcile_summary import print_summary
 from octo_sync.errors import ConfigError

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octo_sync.errors import OctoSyncError
 from octo_sync.model import Window
-
-if TYPE_CHECKING:
-    from octo_sync.reconciliation.model import Outcome
+from octo_sync.reconciliation.model import Outcome
 
 Row = dict[str, str]
 _HEADS = ("octo_uuid", "booking_no", "state", "gross", "currency", "day", "tickets")
@@ -88,7 +86,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
-def found(outcome: "Outcome", planted: Sequence[Planted]) -> tuple[list[Planted], int]:
+def found(outcome: Outcome, planted: Sequence[Planted]) -> tuple[list[Planted], int]:
     """What was planted and not found as it had to be, and how many differences nobody planted."""
     seen = {
         (item.key.removeprefix("booking_uuid="), str(item.bucket), difference.code)

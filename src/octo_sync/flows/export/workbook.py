@@ -11,14 +11,13 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import as_json
 from octo_sync.errors import ConfigError
 from octo_sync.flows.export.files import Exported, ExportError, writing
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 ROWS, COLUMNS, TEXT, NAME = 1_048_576, 16_384, 32_767, 31
 """What a sheet can hold: rows with the head, columns, characters of a cell and of its name."""
@@ -30,7 +29,7 @@ _WIDEST = 60
 
 
 def export_together(
-    tables: "Iterable[tuple[str, pa.RecordBatchReader]]",
+    tables: Iterable[tuple[str, pa.RecordBatchReader]],
     target: Path,
     *,
     force: bool = False,
@@ -149,7 +148,7 @@ class Sheet:
 class _Batches(Sheet):
     """A sheet of Arrow batches."""
 
-    def __init__(self, book: Any, schema: "pa.Schema", title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
+    def __init__(self, book: Any, schema: pa.Schema, title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
         if len(schema) > COLUMNS:
             raise ExportError(
                 f"A sheet holds {COLUMNS:,} columns and {title} has {len(schema):,}; take csv or parquet."
@@ -159,7 +158,7 @@ class _Batches(Sheet):
         self._precision = _index(schema.names, "currency_precision")
         self._currency = _index(schema.names, "currency")
 
-    def write(self, batch: "pa.RecordBatch") -> None:
+    def write(self, batch: pa.RecordBatch) -> None:
         self.room(batch.num_rows)
         is_first = self.next == 1
         kinds = [_kind(field.type) for field in batch.schema]
@@ -249,9 +248,7 @@ _MOMENTS = {
 _WIDTHS = {"instant": 19, "date": 10, "time": 8, "amount": 14}
 
 
-def _kind(kind: "pa.DataType") -> str:
-    import pyarrow as pa  # noqa: PLC0415 - commands start fast
-
+def _kind(kind: pa.DataType) -> str:
     tests = {
         "boolean": pa.types.is_boolean,
         "number": lambda t: pa.types.is_integer(t) or pa.types.is_floating(t),
@@ -263,10 +260,8 @@ def _kind(kind: "pa.DataType") -> str:
     return next((name for name, fits in tests.items() if fits(kind)), "text")
 
 
-def _plain(column: "pa.Array", kind: str) -> list[Any]:
+def _plain(column: pa.Array, kind: str) -> list[Any]:
     """The values; instants and times as microseconds, dates as days, which is ten times faster than as objects."""
-    import pyarrow as pa  # noqa: PLC0415 - commands start fast
-
     if kind == "instant":
         column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     elif kind == "date":

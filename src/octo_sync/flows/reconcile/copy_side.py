@@ -5,18 +5,16 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import Reader
+from octo_sync.flows.reconcile.page import Remembered
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind, Window
+from octo_sync.reconciliation.ledgers import Ledger
 from octo_sync.reconciliation.model import Item, Side
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-
-    from octo_sync.flows.reconcile.page import Remembered
-    from octo_sync.reconciliation.ledgers import Ledger
 
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?<![:\w]):(from|to)\b", re.DOTALL)
 _QUOTED = re.compile(rb'"([^"\\]{1,100})"')
@@ -40,7 +38,7 @@ _BOOKINGS = {
 }
 
 
-def select(reader: Reader, sql: str, values: Mapping[str, Any]) -> "pa.Table":
+def select(reader: Reader, sql: str, values: Mapping[str, Any]) -> pa.Table:
     """Rows of a statement in which `:from` and `:to` are days."""
     used: dict[str, Any] = {}
 
@@ -127,7 +125,7 @@ class Facts:
         return rows.rows[0][0] if rows.rows else None
 
 
-def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> tuple[Side, Side]:
+def sides(reader: Reader, facts: Facts, here: pa.Table, ledger: Ledger) -> tuple[Side, Side]:
     """How large, how old and how complete both sides are."""
     seen = facts.seen()
     covered = [facts.months.get(month) for month in facts.window.months()]
@@ -136,7 +134,7 @@ def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> t
     return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of, notes=ledger.notes)
 
 
-def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Remembered":
+def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> Remembered:
     """What the copy remembers of an item's booking, one of `uuids`: its versions and the last notifications about it."""
 
     def detail(item: Item) -> Mapping[str, Sequence[Mapping[str, Any]]]:

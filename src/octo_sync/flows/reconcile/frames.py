@@ -4,11 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.flows.reconcile.words import COLUMNS, cells, pairs
+from octo_sync.reconciliation.model import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
-
-    from octo_sync.reconciliation.model import Outcome
 
 _TOTALS = ("side", "currency", "rows", "field", "amount")
 _EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_here", "amount_there", "difference")
@@ -18,7 +17,7 @@ _EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_
 class Reconciled:
     """A comparison that was made. The frames are built when they are asked for."""
 
-    outcome: "Outcome"
+    outcome: Outcome
 
     @property
     def counts(self) -> dict[str, int]:

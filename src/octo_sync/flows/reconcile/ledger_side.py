@@ -4,17 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.pipeline import Pipeline, ReconcileTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-
-    from octo_sync.reconciliation.ledgers import Ledger, Wanted
-    from octo_sync.reconciliation.model import Kind, Rules
+from octo_sync.reconciliation import ledgers
+from octo_sync.reconciliation.ledgers import Ledger, Wanted
+from octo_sync.reconciliation.model import Kind, Rules
+from octo_sync.reconciliation.sides import kind_of
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OTHER_CONNECTION = (
@@ -25,20 +24,18 @@ _OTHER_CONNECTION = (
 def read_there(
     pipeline: Pipeline,
     table: ReconcileTable,
-    rules: "Rules",
-    wanted: "Sequence[Wanted]",
+    rules: Rules,
+    wanted: Sequence[Wanted],
     reader: Reader,
     environ: Mapping[str, str],
-    given: "pa.Table | None",
-) -> "Ledger":
+    given: pa.Table | None,
+) -> Ledger:
     """Its rows, from `given` or from where the table says; `wanted` are the columns that count.
 
     Raises:
         ConfigError: The environment lacks what an address needs.
         LedgerError: It cannot be read, or a file or database has no row. (Another connection, or a frame, may have none.)
     """
-    from octo_sync.reconciliation import ledgers  # noqa: PLC0415 - only a comparison needs it
-
     source = table.there
     form = ledgers.Format(**{each.name: getattr(source.format, each.name) for each in fields(ledgers.Format)})
     days = {"from": rules.window.start, "to": rules.window.end}
@@ -57,11 +54,8 @@ def read_there(
     return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
 
 
-def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "list[Wanted]":
+def wanted(rules: Rules, types: Mapping[str, Kind], here: pa.Schema) -> list[Wanted]:
     """The columns there that are compared or matched by, and what each is."""
-    from octo_sync.reconciliation.ledgers import Wanted  # noqa: PLC0415 - only a comparison needs it
-    from octo_sync.reconciliation.sides import kind_of  # noqa: PLC0415 - the same
-
     found = {each.there: Wanted(each.there, types[each.here]) for each in rules.fields}
     if rules.changed_there:
         found.setdefault(rules.changed_there, Wanted(rules.changed_there, "instant"))
@@ -72,7 +66,7 @@ def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "l
     return list(found.values())
 
 
-def _with_rows(ledger: "Ledger", what: str, advice: str) -> "Ledger":
+def _with_rows(ledger: Ledger, what: str, advice: str) -> Ledger:
     """A ledger that is empty is an export that failed: compared, it would make all of this copy a difference."""
     if not ledger.rows.num_rows:
         raise LedgerError(f"{ledger.origin}: {what}, so nothing was compared. {advice}.")

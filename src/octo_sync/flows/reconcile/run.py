@@ -5,28 +5,30 @@ differs (`history.py`). Nothing of it needs to own the warehouse:
 here is the copy that readers have, and results are shown in `ops` and `marts.recon_open` with the next publish.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError
 from octo_sync.flows.reconcile.copy_side import Facts, select, sides
 from octo_sync.flows.reconcile.ledger_side import read_there, wanted
+from octo_sync.flows.reconcile.page import Remembered, write_html
+from octo_sync.flows.reconcile.text import write_csv
+from octo_sync.flows.reconcile.workbook import write_xlsx
 from octo_sync.journal import Journal
 from octo_sync.model import Window, day_at
 from octo_sync.pipeline import Pipeline, ReconcileTable
 from octo_sync.reconciliation import model
+from octo_sync.reconciliation.engine import reconcile
 from octo_sync.reconciliation.limits import breaches
 from octo_sync.reconciliation.model import FieldRule, Outcome, Rules
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-
-    from octo_sync.flows.reconcile.page import Remembered
+from octo_sync.reconciliation.sides import kinds, wall
 
 
 def table_of(pipeline: Pipeline, name: str) -> ReconcileTable:
@@ -50,7 +52,7 @@ def compare(
     now: datetime,
     environ: Mapping[str, str],
     window: Window | None = None,
-    there: "pa.Table | None" = None,
+    there: pa.Table | None = None,
 ) -> Outcome:
     """Read both sides and compare them; nothing is stored.
 
@@ -68,9 +70,6 @@ def compare(
         ConfigError: There is no such reconciliation, or files of it are not there.
         LedgerError, ReconcileError, QueryError: A side cannot be read, or the two not compared.
     """
-    from octo_sync.reconciliation.engine import reconcile  # noqa: PLC0415 - only a comparison needs it
-    from octo_sync.reconciliation.sides import kinds  # noqa: PLC0415 - only a comparison needs it
-
     table = table_of(pipeline, name)
     days = window or table.window.window(day_at(_zone(pipeline), now))
     rules = _rules(name, table, days, now)
@@ -95,28 +94,18 @@ def compare(
     return replace(outcome, breached=breaches(outcome))
 
 
-def write(outcome: Outcome, path: Path, *, remembered: "Remembered | None" = None) -> None:
+def write(outcome: Outcome, path: Path, *, remembered: Remembered | None = None) -> None:
     """Write an outcome as the file's name says: `.html`, `.xlsx` or `.csv`.
 
     Raises:
         ConfigError: It has another ending, or no file can be made there.
         ExportError: The disk is full, or a sheet cannot hold it.
     """
-    match path.suffix.lower():
-        case ".html":
-            from octo_sync.flows.reconcile.page import write_html  # noqa: PLC0415 - only when asked for
-
-            write_html(outcome, path, remembered=remembered)
-        case ".xlsx":
-            from octo_sync.flows.reconcile.workbook import write_xlsx  # noqa: PLC0415 - only when asked for
-
-            write_xlsx(outcome, path)
-        case ".csv":
-            from octo_sync.flows.reconcile.text import write_csv  # noqa: PLC0415 - only when asked for
-
-            write_csv(outcome, path)
-        case _:
-            raise ConfigError(f"{path} must end in .html, .xlsx or .csv.")
+    page = partial(write_html, remembered=remembered)
+    writers: dict[str, Callable[[Outcome, Path], None]] = {".html": page, ".xlsx": write_xlsx, ".csv": write_csv}
+    if (ending := path.suffix.lower()) not in writers:
+        raise ConfigError(f"{path} must end in .html, .xlsx or .csv.")
+    writers[ending](outcome, path)
 
 
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -145,8 +134,6 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> R
 
 def _with_day(rules: Rules, types: Mapping[str, model.Kind]) -> Rules:
     """Where no column there is the day of travel, a start says it: its day on the wall there. Other days have no stand-in."""
-    from octo_sync.reconciliation.sides import wall  # noqa: PLC0415 - only a comparison needs it
-
     if rules.date_there is None and rules.date == "travel_date":
         start: FieldRule | None = next((f for f in rules.fields if types[f.here] == "instant"), None)
         if start is not None:

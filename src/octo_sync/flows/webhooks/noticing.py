@@ -3,13 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING
 
 from octo_sync.errors import OctoSyncError
 from octo_sync.model import Secret
-
-if TYPE_CHECKING:
-    from octo_sync.octo.client import OctoClient
+from octo_sync.octo.client import OctoClient
 
 _NONE_THERE = 240.0
 """Seconds between two looks at a subscription where the service allows none."""
@@ -31,7 +28,7 @@ class Looks:
         self._last: dict[str, float] = {}
         self._said: dict[str, float] = {}
 
-    def due(self, clients: Mapping[str, "OctoClient"]) -> list[str]:
+    def due(self, clients: Mapping[str, OctoClient]) -> list[str]:
         """The connections to look at now; call it every `every` seconds."""
         now = asyncio.get_running_loop().time()
         found = []
@@ -43,7 +40,7 @@ class Looks:
                 found.append(name)
         return found
 
-    def _pause(self, name: str, client: "OctoClient") -> float:
+    def _pause(self, name: str, client: OctoClient) -> float:
         if self._states.get(name) == "unavailable":
             return max(self._every, _NONE_THERE)
         pace = client.budget.permits
@@ -55,7 +52,7 @@ class Looks:
 
 
 async def watch_tokens(
-    clients: Mapping[str, "OctoClient"],
+    clients: Mapping[str, OctoClient],
     every: float,
     changed: Callable[[str, Secret], Awaitable[object]],
     say: Callable[[str], object],
