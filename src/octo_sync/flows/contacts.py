@@ -12,6 +12,7 @@ import threading
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -212,11 +213,7 @@ class Privacy:
 
     def screen(self, connection: str) -> Screen:
         """What takes out of a connection's bookings what must not be kept."""
-
-        def look(record: Booking) -> Screened:
-            return self._screen(connection, record)
-
-        return look
+        return partial(self._screen, connection)
 
     def _screen(self, connection: str, record: Booking) -> Screened:
         erased = self._erased_items(connection, record)

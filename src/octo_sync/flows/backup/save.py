@@ -88,17 +88,11 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
         kept: dict[str, dict[str, Any]] = {}
         for role, path in files.by_role.items():
             copy = draft / _ROLES[role]
-            if role == "journal":
-                copy_journal(path, copy)
-                fsync(copy)
-                digest = _digest(copy)
-            else:
-                if path.with_name(f"{path.name}.wal").exists():
-                    raise WarehouseError(
-                        f"{path.name} was not closed: there is a log beside it. Nothing was backed up."
-                    )
-                digest = _copy(path, copy)
-            kept[role] = {"name": copy.name, "bytes": copy.stat().st_size, "sha256": digest}
+            if path.with_name(f"{path.name}.wal").exists():
+                raise WarehouseError(f"{path.name} was not closed: there is a log beside it. Nothing was backed up.")
+            (copy_journal if role == "journal" else _copy)(path, copy)
+            fsync(copy)
+            kept[role] = {"name": copy.name, "bytes": copy.stat().st_size, "sha256": _digest(copy)}
         manifest = Manifest(
             format=_FORMAT, created_at=now.isoformat(), run=run, pipeline=name, program=__version__,
             schema=SCHEMA_VERSION, files=kept,
@@ -122,16 +116,10 @@ def _room_for(directory: Path, needed: int) -> None:
         raise WarehouseError(f"{directory} has {free >> 20} MB free and {(needed >> 20) + 1} MB are needed; free some.")
 
 
-def _copy(source: Path, target: Path) -> str:
-    """Copy a file nobody has open, for its owner's eyes only, down to the disk; its SHA-256."""
-    digest = hashlib.sha256()
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file nobody has open, for its owner's eyes only."""
     with source.open("rb") as a, os.fdopen(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as b:
-        while piece := a.read(_CHUNK):
-            digest.update(piece)
-            b.write(piece)
-        b.flush()
-        os.fsync(b.fileno())
-    return digest.hexdigest()
+        shutil.copyfileobj(a, b, _CHUNK)
 
 
 def _digest(path: Path) -> str:
@@ -189,7 +177,8 @@ def restore(
     for role, path in files.by_role.items():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _room_for(path.parent, int(manifest.files[role]["bytes"]))
-        if _copy(source / _ROLES[role], placing.staged(path)) != manifest.files[role]["sha256"]:
+        _copy(source / _ROLES[role], placing.staged(path))
+        if _digest(placing.staged(path)) != manifest.files[role]["sha256"]:
             raise WarehouseError(f"{source} changed while it was read; nothing was restored.")
     _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
     try:

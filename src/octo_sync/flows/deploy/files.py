@@ -155,7 +155,9 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
     cron, time_zone = schedule.full or _NIGHTLY, schedule.time_zone
     below = directory.parent == PROJECT.parent
     elsewhere = list(_elsewhere(loaded, directory)) if loaded else []
-    touched = [path, *(file for _, file in elsewhere), *(_compared(loaded, directory) if loaded else ())]
+    # Files of other systems, which it reads, too.
+    compared = [directory / t.there.file for t in (loaded.reconciliations if loaded else {}).values() if t.there.file]
+    touched = [host.program, host.python, directory, path, *(file for _, file in elsewhere), *compared]
     return {
         **{name: getattr(webhooks, name) for name in _AS_THEY_ARE},
         "version": __version__,
@@ -176,7 +178,7 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
         # Variables that put files which lie elsewhere into the project, where it is a volume.
         "moved": tuple((_variable(*key.split(".")), printable(path.name)) for key, path in elsewhere if key),
         # Whether the program, the project or a file that the pipeline names lies below a home directory.
-        "at_home": any(_below_home(each) for each in (host.program, host.python, directory, *touched)),
+        "at_home": any(each.is_relative_to(home) for each in touched for home in _HOMES),
         "tokens": tuple(_tokens(document if loaded else tomllib.loads(_SAMPLE), directory)),
         # Environment variables that the pipeline file names besides tokens.
         "variables": tuple(sorted(_variables(document))),
@@ -206,17 +208,6 @@ def _elsewhere(loaded: Pipeline, directory: Path) -> Iterator[tuple[str, Path]]:
     for key, file in files:
         if isinstance(file, Path) and not (path := file.absolute()).is_relative_to(directory):
             yield key, path
-
-
-def _compared(loaded: Pipeline, directory: Path) -> Iterator[Path]:
-    """Files of other systems, which it reads."""
-    for table in loaded.reconciliations.values():
-        if table.there.file:
-            yield directory / table.there.file
-
-
-def _below_home(path: Path) -> bool:
-    return any(path.is_relative_to(home) for home in _HOMES)
 
 
 def _reached(host: str, port: int) -> str:

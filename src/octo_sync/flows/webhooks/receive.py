@@ -235,9 +235,8 @@ class Inbox:
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.checkpoint)
         except JournalError as error:
-            log.warning(
-                "action=checkpoint_failed error=%s", error
-            )  # nothing is lost: the log grows and commits fold it
+            # Nothing is lost: the log grows, and commits fold it.
+            log.warning("action=checkpoint_failed error=%s", error)
         finally:
             self._checkpointing = None
 
