@@ -99,7 +99,6 @@ HOMES: Mapping[str, Home] = {
             "reconciliation/",
             "app/reading.py",
             "flows/export/files.py",
-            "flows/export/delta.py",
             "flows/export/workbook.py",
             "flows/reconcile/run.py",
             "flows/reconcile/copy_side.py",

@@ -8,7 +8,7 @@ import pytest
 
 import octo_sync
 from octo_sync.destinations.delta import together
-from octo_sync.flows.export import delta
+from octo_sync.flows.export import files
 from octo_sync.flows.export.files import ExportError
 
 AT = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
@@ -50,16 +50,16 @@ def _table(**columns):
 
 def test_an_export_that_breaks_changes_nothing_of_the_state_that_belongs_together(tmp_path):
     root = str(tmp_path / "lake")
-    delta.write({"a": _table(n=[1]), "b": _table(n=[1])}, root, AT)
+    files.export_delta({"a": _table(n=[1]), "b": _table(n=[1])}, root, AT)
 
     def broken():
         raise ExportError("the copy broke")
 
     with pytest.raises(ExportError, match="the copy broke"):
-        delta.write({"a": _table(n=[2, 3]), "b": broken}, root, AT)
+        files.export_delta({"a": _table(n=[2, 3]), "b": broken}, root, AT)
     state = {row["table_name"]: row["version"] for row in _read(f"{root}/octo_sync_export").to_pylist()}
     assert [_read(f"{root}/{name}", state[name])["n"].to_pylist() for name in "ab"] == [[1], [1]]
-    written = delta.write({"a": _table(n=[4]), "b": _table(n=pa.array([], pa.int64()))}, root, AT)
+    written = files.export_delta({"a": _table(n=[4]), "b": _table(n=pa.array([], pa.int64()))}, root, AT)
     assert [one.rows for one in written] == [1, 0]
     state = _read(f"{root}/octo_sync_export").to_pylist()
     assert [(row["table_name"], row["version"], row["rows"]) for row in state] == [("a", 2, 1), ("b", 1, 0)]
@@ -68,18 +68,18 @@ def test_an_export_that_breaks_changes_nothing_of_the_state_that_belongs_togethe
 
 def test_a_column_that_is_new_or_of_another_type_is_exported(tmp_path):
     root = str(tmp_path / "lake")
-    delta.write({"a": _table(n=[1])}, root, AT)
-    delta.write({"a": _table(n=["x"], m=[2.5])}, root, AT)
+    files.export_delta({"a": _table(n=[1])}, root, AT)
+    files.export_delta({"a": _table(n=["x"], m=[2.5])}, root, AT)
     assert _read(f"{root}/a").to_pylist() == [{"n": "x", "m": 2.5}]
 
 
 def test_files_of_former_versions_go_when_no_reader_is_at_them_any_more(tmp_path, monkeypatch):
     root = tmp_path / "lake"
     for n in (1, 2):
-        delta.write({"a": _table(n=[n])}, str(root), AT)
+        files.export_delta({"a": _table(n=[n])}, str(root), AT)
     assert len(list(root.glob("a/*.parquet"))) == 2
     monkeypatch.setattr(together, "KEPT_HOURS", 0)
-    delta.write({"a": _table(n=[3])}, str(root), AT + dt.timedelta(days=1))
+    files.export_delta({"a": _table(n=[3])}, str(root), AT + dt.timedelta(days=1))
     assert len(list(root.glob("a/*.parquet"))) == 1
 
 

@@ -14,7 +14,6 @@ from octo_sync.app.reading import Copy, Query
 from octo_sync.cli import ask as asking
 from octo_sync.cli import console, options
 from octo_sync.flows import ask
-from octo_sync.flows.export import delta
 from octo_sync.flows.export import files as export
 from octo_sync.flows.export.dbt import project as dbt_project
 from octo_sync.flows.export.dbt import sources
@@ -217,7 +216,7 @@ def _delta(items: Sequence[_Item], target: str) -> list[Exported]:
     """Each item as a Delta table."""
     if not target:
         raise click.UsageError("Where to? Name a folder, or an address such as s3://bucket/octo.")
-    return delta.write({item.name: _rows(item).batches for item in items}, target, SystemClock().now())
+    return export.export_delta({item.name: _rows(item).batches for item in items}, target, SystemClock().now())
 
 
 def _decimals(copy: Copy) -> dict[str, int]:

@@ -18,11 +18,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from octo_sync.destinations.delta.tables import translated
+from octo_sync.destinations.delta.together import Together
 from octo_sync.destinations.reading import as_texts
 from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.flows.wording import unique
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
+DELTA_STATE = "octo_sync_export"
+"""The table of Delta tables: which version of each is of the last whole export."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -86,6 +91,25 @@ def export(
                 progress(rows)
         size = fresh.stat().st_size
     return Exported(target, rows, size)
+
+
+def export_delta(
+    tables: "Mapping[str, Callable[[], pa.RecordBatchReader]]", target: str, at: datetime
+) -> list[Exported]:
+    """Write each table in Delta Lake to `target/NAME`, a folder or an address such as `s3://bucket/octo`. Blocking.
+
+    Each export is a new version of every table. The table `DELTA_STATE`, written last, says which versions belong together:
+    who reads those sees one state, and an export that was killed changes nothing of it. Access to an object store is what
+    delta-rs finds in the environment, such as `AWS_ACCESS_KEY_ID`.
+
+    Raises:
+        ConfigError: delta-rs is not installed.
+        ExportError: It cannot be written; what readers see is as it was.
+        QueryError, WarehouseError: The rows cannot be read; likewise.
+    """
+    root = target.rstrip("/")
+    with translated(root, ExportError):
+        return [Exported(one.path, one.rows, one.size) for one in Together(root, DELTA_STATE).write(tables, at)]
 
 
 def _make(fresh: Path, target: Path) -> None:
