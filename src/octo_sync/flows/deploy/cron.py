@@ -6,21 +6,13 @@ names; so fields are read into numbers and written anew.
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
 
-
-class _Field(NamedTuple):
-    first: int
-    last: int
-    names: Sequence[str] = ()
-
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_FIELDS = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS))
-_PART = re.compile(r"(?:(?P<all>\*)|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
+_FIELDS = (range(60), range(24), range(1, 32), range(1, 13))
+_PART = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 
 
 def crontab(expression: str) -> str:
@@ -70,21 +62,19 @@ def _strange(expression: str) -> ConfigError:
     )
 
 
-def _numbers(text: str, field: _Field, expression: str) -> tuple[int, ...]:
+def _numbers(text: str, all_of_them: range, expression: str) -> tuple[int, ...]:
     found: set[int] = set()
-    for part in text.split(","):
+    for part in text.lower().split(","):
         match = _PART.fullmatch(part)
-        first = field.first if match is None or match["all"] else _number(match["first"], field)
-        if match is None or first is None:
-            raise _strange(expression)
-        open_ended = bool(match["all"] or match["step"])
-        last = _number(match["last"], field) if match["last"] else field.last if open_ended else first
-        found |= set(range(first, (field.last if last is None else last) + 1, int(match["step"] or 1)))
-    return () if len(found) == field.last - field.first + 1 else tuple(sorted(found))
+        try:
+            first, last, step = (match[name] for name in ("first", "last", "step")) if match else ("?", "", "")
+            begin = _number(first) if first else all_of_them[0]
+            end = _number(last) if last else begin if first and not step else all_of_them[-1]
+        except ValueError:
+            raise _strange(expression) from None
+        found |= set(range(begin, end + 1, int(step or 1)))
+    return () if found == set(all_of_them) else tuple(sorted(found))
 
 
-def _number(text: str, field: _Field) -> int | None:
-    if text.isdigit():
-        return int(text)
-    word = text.lower()
-    return field.names.index(word) + field.first if word in field.names else None
+def _number(text: str) -> int:
+    return _MONTHS.index(text) + 1 if text in _MONTHS else int(text)
