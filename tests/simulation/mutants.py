@@ -59,7 +59,7 @@ def acknowledge_before_commit():
 
         loop = asyncio.get_running_loop()
         self._waiting.append((item, loop.create_future()))
-        if self._committing is None:
+        if self._committing is None or self._committing.done():
             self._committing = loop.create_task(self._commit_all())
 
     Inbox._durable = durable

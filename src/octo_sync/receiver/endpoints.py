@@ -84,27 +84,24 @@ class EndpointCache:
 
     def _begin_reading(self) -> asyncio.Task[None]:
         """The reading that is under way, or a new one."""
-        if self._reading is None:
+        if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read())
         return self._reading
 
     async def _read(self) -> None:
         time = asyncio.get_running_loop().time
+        await asyncio.sleep(self._tried_at + _APART - time())
+        began, error = time(), "The journal could not be read."
         try:
-            await asyncio.sleep(self._tried_at + _APART - time())
-            began, error = time(), "The journal could not be read."
-            try:
-                rows = await asyncio.to_thread(self._journal.endpoints.rows)
-            except JournalError as caught:
-                error = str(caught)
-                log.warning("action=endpoints_unread error=%s", error)  # what was open stays open
-            else:
-                self._rows, error = {row.endpoint: row for row in rows}, ""
-                self._noted = {note for note in self._noted if note[1] in self._rows}
-            finally:
-                self._tried_at, self._error = began, error
+            rows = await asyncio.to_thread(self._journal.endpoints.rows)
+        except JournalError as caught:
+            error = str(caught)
+            log.warning("action=endpoints_unread error=%s", error)  # what was open stays open
+        else:
+            self._rows, error = {row.endpoint: row for row in rows}, ""
+            self._noted = {note for note in self._noted if note[1] in self._rows}
         finally:
-            self._reading = None
+            self._tried_at, self._error = began, error
 
     def _note(self, what: str, endpoint: str, detail: str = "") -> None:
         note = what, endpoint
@@ -112,22 +109,19 @@ class EndpointCache:
             return
         self._noted.add(note)
         self._to_note[note] = detail
-        if self._noting is None:
+        if self._noting is None or self._noting.done():
             self._noting = asyncio.get_running_loop().create_task(self._write())
 
     async def _write(self) -> None:
-        try:
-            while self._to_note:
-                notes, self._to_note = self._to_note, {}
-                seen = {endpoint: detail for (what, endpoint), detail in notes.items() if what == _SEEN}
-                refused = sorted(endpoint for what, endpoint in notes if what == _REFUSED)
-                try:
-                    if seen:
-                        await asyncio.to_thread(self._journal.endpoints.seen, seen)
-                    if refused:
-                        await asyncio.to_thread(self._journal.endpoints.refused, refused)
-                except JournalError as error:
-                    log.warning("action=endpoints_unnoted error=%s", error)
-                    self._noted -= set(notes)
-        finally:
-            self._noting = None
+        while self._to_note:
+            notes, self._to_note = self._to_note, {}
+            seen = {endpoint: detail for (what, endpoint), detail in notes.items() if what == _SEEN}
+            refused = sorted(endpoint for what, endpoint in notes if what == _REFUSED)
+            try:
+                if seen:
+                    await asyncio.to_thread(self._journal.endpoints.seen, seen)
+                if refused:
+                    await asyncio.to_thread(self._journal.endpoints.refused, refused)
+            except JournalError as error:
+                log.warning("action=endpoints_unnoted error=%s", error)
+                self._noted -= set(notes)

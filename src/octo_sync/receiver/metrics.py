@@ -182,11 +182,11 @@ class _Looks(Collector):
     async def refresh(self) -> None:
         """Look, unless that was done a moment ago; wait for it a moment at most."""
         loop = asyncio.get_running_loop()
-        if self._looking is None and loop.time() - self._begun_at >= _READ_FOR:
+        is_free = self._looking is None or self._looking.done()
+        if self._looking is None or (is_free and loop.time() - self._begun_at >= _READ_FOR):
             self._begun_at = loop.time()
             self._looking = loop.create_task(self._look())
-        if self._looking is not None:
-            await asyncio.wait([self._looking], timeout=_WAIT)
+        await asyncio.wait([self._looking], timeout=_WAIT)
         self._age = loop.time() - self._looked_at
         if self._age > _SHOWN_FOR:
             self._values = {}
@@ -208,8 +208,6 @@ class _Looks(Collector):
             self._values, self._readable = {}, False
         else:
             self._looked_at, self._readable = loop.time(), True
-        finally:
-            self._looking = None
 
     def collect(self) -> Iterable[Metric]:
         """The last look's numbers."""

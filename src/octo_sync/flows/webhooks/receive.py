@@ -167,7 +167,7 @@ class Inbox:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         self._waiting.append((item, done))
-        if self._committing is None:
+        if self._committing is None or self._committing.done():
             self._committing = loop.create_task(self._commit_all())
         await done
 
@@ -188,12 +188,9 @@ class Inbox:
         self._threads.shutdown(wait=False)
 
     async def _commit_all(self) -> None:
-        try:
-            while self._waiting:
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_BATCH))]
-                await self._commit(batch)
-        finally:
-            self._committing = None
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_BATCH))]
+            await self._commit(batch)
 
     async def _commit(self, batch: list[tuple[Received, asyncio.Future[None]]]) -> None:
         loop = asyncio.get_running_loop()
@@ -227,7 +224,8 @@ class Inbox:
         except Exception:  # whoever listens must not keep others from being received
             log.exception("action=listener_broke")
         self._since_checkpoint += len(items)
-        if self._since_checkpoint >= _CHECKPOINT_AFTER and self._checkpointing is None:
+        is_free = self._checkpointing is None or self._checkpointing.done()
+        if self._since_checkpoint >= _CHECKPOINT_AFTER and is_free:
             self._checkpointing = asyncio.get_running_loop().create_task(self._checkpoint())
 
     async def _checkpoint(self) -> None:
@@ -237,8 +235,6 @@ class Inbox:
         except JournalError as error:
             # Nothing is lost: the log grows, and commits fold it.
             log.warning("action=checkpoint_failed error=%s", error)
-        finally:
-            self._checkpointing = None
 
 
 def _settle(batch: Sequence[tuple[Received, asyncio.Future[None]]], error: JournalError | None) -> None:
