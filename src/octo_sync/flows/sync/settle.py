@@ -12,6 +12,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from octo_sync.destinations.base import Absence
 from octo_sync.destinations.gate import Guard, is_too_much
@@ -191,30 +192,24 @@ def _within_budget(ports: Ports, subjects: Sequence[Subject], held: Collection[t
 
 def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
     """The connections whose products are all missed but those that came with the list that misses them."""
-    missed = {a.connection for a in absences if a.table == _PRODUCTS}
-    if not missed:
+    if not any(a.table == _PRODUCTS for a in absences):
         return []
-    since = {
-        (connection, key): at
-        for connection, key, at in ports.warehouse.query(
-            "select connection_id, key, first_missed_at_utc from ops.absences where table_name = 'core.products'"
+    missed = defaultdict[str, dict[str, datetime]](dict)
+    for name, key, at in ports.warehouse.query(
+        "select connection_id, key, first_missed_at_utc from ops.absences where table_name = 'core.products'"
+    ).rows:
+        missed[name][key] = at
+    left = {
+        name
+        for name, product, at in ports.warehouse.query(
+            "select connection_id, product_id, first_seen_at_utc from core.products where not is_deleted"
         ).rows
+        if name in missed
+        and at < min(missed[name].values())
+        and Subject(name, SubjectKind.PRODUCT, (product,)).key not in missed[name]
     }
-    found = []
-    products = ports.warehouse.query(
-        "select connection_id, product_id, first_seen_at_utc from core.products where not is_deleted"
-    ).rows
-    for name in sorted(missed):
-        first = min(at for (connection, _), at in since.items() if connection == name)
-        keys = {key for connection, key in since if connection == name}
-        left = [
-            p
-            for c, p, at in products
-            if c == name and at < first and Subject(c, SubjectKind.PRODUCT, (p,)).key not in keys
-        ]
-        if len(keys) > 1 and not left:
-            found.append(name)
-    return found
+    names = sorted({a.connection for a in absences if a.table == _PRODUCTS} - left)
+    return [name for name in names if len(missed[name]) > 1]
 
 
 def _guard(ports: Ports) -> Guard:

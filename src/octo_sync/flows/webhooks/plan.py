@@ -238,20 +238,21 @@ def is_usual(subscription: Subscription, row: EndpointRow, wanted: Wanted) -> bo
 
 def shape(subscription: Subscription, row: EndpointRow, base: str) -> str:
     """All that a service shows of this endpoint, as one hash: whatever is edited there, or another base, gives another."""
-    headers = subscription.headers
-    secrets = (
-        [v for name, v in headers.items() if name.lower() == HEADER.lower()] if isinstance(headers, dict) else None
-    )
-    shown = hook_url(base, row.endpoint), subscription.url, sorted(subscription.notification_types), secrets
-    return hash_of(json.dumps(shown))
+    types = sorted(subscription.notification_types)
+    return hash_of(json.dumps((hook_url(base, row.endpoint), subscription.url, types, _secrets(subscription))))
 
 
 def has_secret(subscription: Subscription, row: EndpointRow) -> bool:
     """Whether the service shows the very secret that was given to this endpoint."""
+    return any(hash_of(value) == row.secret_hash for value in _secrets(subscription) or ())
+
+
+def _secrets(subscription: Subscription) -> list[str] | None:
+    """What a service shows of our header; None where it shows no headers."""
     headers = subscription.headers
     if not isinstance(headers, dict):
-        return False
-    return any(name.lower() == HEADER.lower() and hash_of(value) == row.secret_hash for name, value in headers.items())
+        return None
+    return [value for name, value in headers.items() if name.lower() == HEADER.lower()]
 
 
 def _segment(url: str) -> str:
