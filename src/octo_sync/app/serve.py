@@ -8,11 +8,10 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from random import Random, SystemRandom
-from typing import Any
 
 from octo_sync.app import listening
 from octo_sync.app.machine import SystemClock, new_run_id
@@ -156,10 +155,16 @@ def _writer(journal: Journal) -> str:
     return f"Another octo-sync process{name} works on this project"
 
 
-async def _vacant(share: Share) -> None:
-    """Until nobody does what belongs to the copy as a whole, so that this worker may."""
-    while not await asyncio.to_thread(share.may_keep):  # noqa: ASYNC110 - nobody tells us
-        await asyncio.sleep(_AGAIN)
+async def _help(keeper: Keeper, share: Share) -> None:
+    """Work beside the one that keeps the copy as a whole, until nobody does, so that this worker may."""
+    helping = asyncio.create_task(keeper.run())
+    try:
+        while not helping.done() and not await asyncio.to_thread(share.may_keep):
+            await asyncio.wait([helping], timeout=_AGAIN)  # nobody tells us
+        if helping.done():
+            helping.result()
+    finally:
+        await _cancelled(helping)
 
 
 async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
@@ -188,7 +193,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
     try:
         if ports.share is not None and schedules is None:
             events.say(f"{await asyncio.to_thread(_writer, journal)}; this one works beside it (run {ports.run_id}).")
-            await _first_of(keeper.run(), _vacant(ports.share))
+            await _help(keeper, ports.share)
             return
         backlog = await asyncio.to_thread(journal.subjects.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
@@ -215,19 +220,6 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
             keeper.stop_pulls()
             journal.runs.end(ports.run_id, status, keeper.counts(), error=why)
-
-
-async def _first_of(*works: Coroutine[Any, Any, None]) -> None:
-    """Until one of them is over; the others are ended."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in done:
-        task.result()
 
 
 def _reconcile(program: Program, ports: Ports) -> None:

@@ -23,14 +23,9 @@ def command() -> None:
 command.default = ""
 
 
-class _Place(click.ParamType[Path | str]):
+def _place(value: str) -> Path | str:
     """A file, or the address of a PostgreSQL database."""
-
-    name = "place"
-
-    def convert(self, value: Path | str, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
-        del param, ctx
-        return value if str(value).startswith(("postgresql://", "postgres://")) else Path(value)
+    return value if value.startswith(("postgresql://", "postgres://")) else Path(value)
 
 
 def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
@@ -137,14 +132,14 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
     "--from",
     "former",
     metavar="PLACE",
-    type=_Place(),
+    type=_place,
     help="The DuckDB file, or postgresql:// address, that a project moves from, whose pipeline file names another by now.",
 )
 @click.option(
     "--journal",
     "former_journal",
     metavar="PLACE",
-    type=_Place(),
+    type=_place,
     help="With --from: the journal's file or address.",
 )
 @options.places_of

@@ -133,7 +133,9 @@ class _Questions:
 
     async def another_option(self) -> None:
         """Another product's availability, where no closed day was met."""
-        other = _another_option(self._seen)
+        # Of the last product: another kind than the first one, most likely.
+        products = reversed(rows_of(self._seen.products)[1:])
+        other = next((option for product in products for option in options_of(product)), None)
         if other is None or any(row.get("status") == "CLOSED" for row in self._seen.departures):
             return
         window = days_ahead(self._today, _DAYS)
@@ -165,11 +167,3 @@ def _has_cancelled(seen: Seen) -> bool:
 
 def _means(seen: Seen) -> str:
     return next((means for means, _ in seen.dates() if means in ("travel", "creation")), "unknown")
-
-
-def _another_option(seen: Seen) -> tuple[str, str] | None:
-    """An option of the last product: another kind of product than the first one, most likely."""
-    for product in reversed(rows_of(seen.products)[1:]):
-        for option in options_of(product):
-            return option
-    return None

@@ -10,7 +10,7 @@
 import csv
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,6 @@ def _plain(value: object, currency: str | None = None) -> Any:  # noqa: ANN401, 
         case datetime():
             at = value.astimezone(UTC) if value.tzinfo else value
             return at.isoformat().replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
         case Mapping():
             return {name: _plain(each, currency) for name, each in value.items()}
         case tuple():
