@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
+_TOKEN = re.compile(r"connections\.[^.]+\.token|dashboard\.token")
 FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
@@ -216,9 +217,7 @@ def show_logs() -> None:
 
 def without_tokens(directory: Path, name: str | Path | None, **flags: object) -> "tuple[Pipeline, tuple[str, ...]]":
     """As `load_pipeline`, even where tokens are missing, and the mistakes about tokens: for what calls no service."""
-    import tomllib  # noqa: PLC0415 - commands start fast
-
-    from octo_sync import pipeline  # noqa: PLC0415
+    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
     from octo_sync.pipeline.hooks import STAND_INS  # noqa: PLC0415
 
     show_logs()
@@ -231,17 +230,13 @@ def without_tokens(directory: Path, name: str | Path | None, **flags: object) ->
         return load(environ()), ()
     except ConfigError as error:
         mistakes = error.mistakes
-        about_tokens = [m for m in mistakes if ".token: " in m and m.startswith(("connections.", "dashboard."))]
+        keys = [mistake.partition(": ")[0] for mistake in mistakes]
+        known = dict.fromkeys(filter(_TOKEN.fullmatch, keys), "no-token")
         # What only looks tells nobody.
-        untold = [key for key in STAND_INS for m in mistakes if m.startswith(f"notify.{key}: ")]
-        if not mistakes or len(about_tokens) + len(untold) < len(mistakes):
+        known |= {f"notify.{key}": text for key, text in STAND_INS.items()}
+        if not keys or not known.keys() >= set(keys):
             raise
-    names = tomllib.loads(path.read_text(encoding="utf-8-sig"))["connections"]
-    missing = [n for n in names if any(m.startswith(f"connections.{n}.token: ") for m in mistakes)]
-    stand_in = {f"OCTO_SYNC_CONNECTIONS__{n.upper().replace('-', '_')}__TOKEN": "no-token" for n in missing}
-    if any(m.startswith("dashboard.") for m in mistakes):
-        stand_in |= {"OCTO_SYNC_DASHBOARD__TOKEN": "no-token"}
-    stand_in |= {f"OCTO_SYNC_NOTIFY__{key.upper()}": STAND_INS[key] for key in untold}
+    stand_in = {f"OCTO_SYNC_{key.upper().replace('-', '_').replace('.', '__')}": known[key] for key in keys}
     return load({**environ(), **stand_in}), mistakes
 
 
