@@ -77,7 +77,7 @@ def sweep(pipeline: Pipeline) -> None:
     placing.sweep_killed(pipeline.directory, pipeline.journal_path)
     if isinstance(pipeline.destination, Path):
         if pipeline.lake is None:
-            placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False).by_role.values())
+            placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False))
         # One with personal data must not lie there until the next is made: perhaps none is made any more.
         for copy in (pipeline.publish.path, pipeline.publish.contacts_path):
             sweep_copies(copy)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from octo_sync import __version__
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
@@ -41,18 +41,12 @@ _CHUNK = 1 << 20
 _ROLES = {"warehouse": "warehouse.duckdb", "private": "private.duckdb", "journal": "journal.sqlite"}
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Where a project's three files are."""
+class Files(NamedTuple):
+    """Where a project's three files are; a manifest calls them so, too."""
 
     warehouse: Path
     private: Path
     journal: Path
-
-    @property
-    def by_role(self) -> Mapping[str, Path]:
-        """The files as a manifest calls them."""
-        return {"warehouse": self.warehouse, "private": self.private, "journal": self.journal}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +81,13 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
     # What a killed backup to the same place left: the lease is held, so it is nobody's.
     for left_over in target.parent.glob(f".{target.name}.backup-*"):
         shutil.rmtree(left_over, ignore_errors=True)
-    needed = sum(path.stat().st_size for path in files.by_role.values())
+    needed = sum(path.stat().st_size for path in files)
     _room_for(target.parent, needed)
     draft = target.with_name(f".{target.name}.backup-{os.getpid()}")
     draft.mkdir(mode=0o700)
     try:
         kept: dict[str, dict[str, Any]] = {}
-        for role, path in files.by_role.items():
+        for role, path in files._asdict().items():
             copy = draft / _ROLES[role]
             if path.with_name(f"{path.name}.wal").exists():
                 raise WarehouseError(f"{path.name} was not closed: there is a log beside it. Nothing was backed up.")
@@ -171,7 +165,7 @@ def restore(
         WarehouseError: There is a project already and `force` is false, or a file cannot be copied; nothing was changed.
         JournalError: Another process has the journal open, or opened it meanwhile; nothing was changed.
     """
-    there = [path.name for path in files.by_role.values() if path.exists()]
+    there = [path.name for path in files if path.exists()]
     if there and not force:
         raise WarehouseError(
             f"There is a project already ({', '.join(there)}); with --force it is replaced, and kept beside under "
@@ -179,9 +173,9 @@ def restore(
         )
     _refuse_while_open(files.journal)
     order = placing.order_path(files.journal)
-    targets = list(files.by_role.values())
+    targets = list(files)
     placing.sweep(order, targets)
-    for role, path in files.by_role.items():
+    for role, path in files._asdict().items():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _room_for(path.parent, int(manifest.files[role]["bytes"]))
         _copy(source / _ROLES[role], placing.staged(path))

@@ -7,7 +7,6 @@ time, from its free blocks and deleted rows. It is looked at in quiet moments, o
 import asyncio
 import json
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
@@ -23,15 +22,6 @@ _NOTE = "care"
 
 _OVERDUE = 6
 """After so many times `care.every` without a quiet moment it is not waited for any longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file that was written anew: its bytes before and after."""
-
-    file: str
-    before: int
-    after: int
 
 
 def is_worth_it(size: FileSize, per_value: float | None, settings: CareSettings) -> bool:
@@ -62,8 +52,10 @@ def thin_deliveries(ports: Ports, now: datetime) -> int:
     return ports.journal.inbox.prune(now - timedelta(seconds=ports.pipeline.webhooks.keep))
 
 
-def care(ports: Ports) -> list[Rewritten]:
+def care(ports: Ports) -> dict[str, int]:
     """Apply retention, and write anew the files that are worth it; nothing when that was lately, or they are new. Blocking.
+
+    Which files, with their bytes afterwards.
 
     A file that cannot be written anew is left as it is, and the log says why.
 
@@ -76,23 +68,22 @@ def care(ports: Ports) -> list[Rewritten]:
     first = None if "at" in noted else min((run.started_at for run in ports.journal.runs.last(200)), default=None)
     last = datetime.fromisoformat(noted["at"]) if "at" in noted else first
     if last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
-        return []
+        return {}
     retain(ports, now)
     per_value: dict[str, float] = dict(noted.get("bytes_per_value", {}))
-    done = []
+    done: dict[str, int] = {}
     for file, size in ports.warehouse.sizes(least=settings.small).items():
         if is_worth_it(size, per_value.get(file), settings):
-            rewritten = _rewrite(ports, file, size)
-            if rewritten is not None:
-                done.append(rewritten)
-                per_value[file] = rewritten.after / max(1, size.values)
+            if (after := _rewrite(ports, file, size)) is not None:
+                done[file] = after
+                per_value[file] = after / max(1, size.values)
         elif file not in per_value:
             per_value[file] = size.needed / max(1, size.values)
     ports.journal.settings.set(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
     return done
 
 
-def _rewrite(ports: Ports, file: str, size: FileSize) -> Rewritten | None:
+def _rewrite(ports: Ports, file: str, size: FileSize) -> int | None:
     try:
         after = ports.warehouse.rewrite(file, within=ports.pipeline.care.within)
     except WarehouseLocked:
@@ -101,7 +92,7 @@ def _rewrite(ports: Ports, file: str, size: FileSize) -> Rewritten | None:
         log.warning("action=rewrite_failed run=%s file=%s error=%s", ports.run_id, file, error)
         return None
     log.info("action=rewrite run=%s file=%s before=%d after=%d", ports.run_id, file, size.bytes, after)
-    return Rewritten(file, size.bytes, after)
+    return after
 
 
 class Compactor:
