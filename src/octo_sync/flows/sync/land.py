@@ -201,9 +201,15 @@ def land(
     if products and of_products:
         products(of_products)
     ports.journal.subjects.landed([f.claim for f in batch], run_id=ports.run_id)
-    unchanged = sum(f.answered.unchanged for f in batch)
-    counts = len(batch), unchanged, report.rows, len(report.stale), len(report.differing)
-    log.info("action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d", ports.run_id, *counts)
+    log.info(
+        "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",
+        ports.run_id,
+        len(batch),
+        sum(f.answered.unchanged for f in batch),
+        report.rows,
+        len(report.stale),
+        len(report.differing),
+    )
     return report, batch, broken
 
 

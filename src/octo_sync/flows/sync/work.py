@@ -328,8 +328,8 @@ class Worker:
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
         ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject
         health = self._health[subject.connection]
-        what = subject.connection, subject, type(error).__name__
-        log.warning("action=fetch_failed run=%s connection=%s subject=%s error=%s", ports.run_id, *what)
+        run, name, kind = ports.run_id, subject.connection, type(error).__name__
+        log.warning("action=fetch_failed run=%s connection=%s subject=%s error=%s", run, name, subject, kind)
         self.failed[subject] = str(error)
         if isinstance(error, AuthenticationRefused):
             ports.journal.subjects.release([claim])
