@@ -101,8 +101,7 @@ HOMES: Mapping[str, Home] = {
             "flows/export/files.py",
             "flows/export/workbook.py",
             "flows/reconcile/run.py",
-            "flows/reconcile/copy_side.py",
-            "flows/reconcile/ledger_side.py",
+            "flows/reconcile/reading.py",
             "app/reconcile.py",
         )
     ),

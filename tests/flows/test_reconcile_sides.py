@@ -20,7 +20,7 @@ from tests.journal.helpers import HandClock, fail
 
 from octo_sync.app import reading as api
 from octo_sync.errors import ConfigError, LedgerError
-from octo_sync.flows.reconcile.copy_side import remembered
+from octo_sync.flows.reconcile.reading import remembered
 from octo_sync.flows.reconcile.run import compare, write
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind

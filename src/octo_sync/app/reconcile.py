@@ -22,9 +22,9 @@ from octo_sync.app.places import published
 from octo_sync.app.project import open_journal
 from octo_sync.destinations.reading import refuse_older
 from octo_sync.errors import OctoSyncError, WarehouseError
-from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled
 from octo_sync.flows.reconcile.history import news, store
+from octo_sync.flows.reconcile.reading import remembered
 from octo_sync.flows.reconcile.run import compare, table_of, write
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Window

@@ -1,6 +1,6 @@
 """Reconcile: compare this copy with a ledger, CRM or other system.
 
-Both sides are read (`copy_side.py`, `ledger_side.py`), `reconciliation/` compares them, the journal ages what
+Both sides are read (`reading.py`), `reconciliation/` compares them, the journal ages what
 differs (`history.py`). Nothing of it needs to own the warehouse:
 here is the copy that readers have, and results are shown in `ops` and `marts.recon_open` with the next publish.
 """
@@ -16,9 +16,8 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError
-from octo_sync.flows.reconcile.copy_side import Facts, select, sides
-from octo_sync.flows.reconcile.ledger_side import read_there, wanted
 from octo_sync.flows.reconcile.page import Remembered, write_html
+from octo_sync.flows.reconcile.reading import Facts, read_there, select, sides, wanted
 from octo_sync.flows.reconcile.text import write_csv
 from octo_sync.flows.reconcile.workbook import write_xlsx
 from octo_sync.journal import Journal
