@@ -89,7 +89,7 @@ HOMES: Mapping[str, Home] = {
         )
     ),
     "numpy": Home(("destinations/",), late=True),
-    "pandas": Home(("app/reading.py", "flows/reconcile/frames.py", "app/reconcile.py"), late=True),
+    "pandas": Home(("app/reading.py", "app/reconcile.py"), late=True),
     "prometheus_client": Home(("receiver/",)),
     "psycopg": Home(("destinations/", "journal/postgres.py")),
     "pyarrow": Home(
@@ -293,7 +293,7 @@ PLANTED = [
     ("journal/store.py", "import duckdb", "only in destinations/"),
     ("app/project.py", "import apscheduler.schedulers", "only in pipeline/schedule.py"),
     ("flows/sync/work.py", "import pandas as pd", "only in app/reading.py"),
-    ("flows/reconcile/frames.py", "import pandas as pd", "inside the function"),
+    ("app/reconcile.py", "import pandas as pd", "inside the function"),
     ("app/reading.py", "class A:\n    import pandas", "inside the function"),
     ("flows/sync/work.py", "import rich", "only in cli/"),
     ("cli/sync.py", "from rich.table import Table", "inside the function"),
@@ -326,8 +326,8 @@ ALLOWED = [
     ("cli/sync.py", "def show():\n    from rich.table import Table"),
     ("cli/sandbox.py", "from octo_sync.sandbox import serve"),
     ("flows/demo/proof.py", "from octo_sync.sandbox import Service"),
-    ("flows/reconcile/frames.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
-    ("flows/reconcile/frames.py", "def frame():\n    import pandas as pd"),
+    ("app/reconcile.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
+    ("app/reconcile.py", "def frame():\n    import pandas as pd"),
     ("flows/sync/work.py", "from octo_sync import journal\nfrom octo_sync.pipeline import SyncSettings"),
     (
         "octo/client.py",
