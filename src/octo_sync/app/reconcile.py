@@ -40,72 +40,14 @@ _EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A comparison that was made: what came of it, the files that were written, and what went wrong with its hook."""
-
-    outcome: Outcome
-    files: tuple[Path, ...] = ()
-    hook_failed: str | None = None
-
-
-def make(
-    pipeline: Pipeline,
-    name: str,
-    *,
-    keep: bool = True,
-    clock: Clock | None = None,
-    window: Window | None = None,
-    files: Sequence[Path] = (),
-    there: pa.Table | None = None,
-    journal: Journal | None = None,
-) -> Made:
-    """Compare and write files; to `keep` is to age and store what was found, and to tell the hook of what is new.
-
-    What was accepted before counts in any case. A `journal` that is open is left open.
-
-    Raises:
-        ConfigError, LedgerError, ReconcileError, QueryError: It could not be compared; nothing was kept.
-        JournalError: It could not be kept.
-    """
-    clock = clock or SystemClock()
-    table, started_at = table_of(pipeline, name), clock.now()
-    where = published(pipeline)
-    if isinstance(where, Path) and not where.exists():
-        raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
-    with contextlib.ExitStack() as stack:
-        if journal is None and (keep or Journal.exists(pipeline.journal)):
-            journal = stack.enter_context(open_journal(pipeline, clock))
-        reader = stack.enter_context(contextlib.closing(api.reader(where, is_whole=True)))
-        refuse_older(reader.name, lambda sql: reader.query(sql).rows)
-        outcome = compare(
-            pipeline,
-            name,
-            reader=reader,
-            journal=journal,
-            now=started_at,
-            environ=environ(),
-            window=window,
-            there=there,
-        )
-        if journal is not None and keep:
-            run_id = new_run_id(clock, SystemRandom())
-            outcome = store(journal, outcome, run_id=run_id, started_at=started_at, now=clock.now())
-        wanted = [*files, *(pipeline.directory / each for each in table.write if keep)]
-        uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
-        known = remembered(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
-        for path in wanted:
-            write(outcome, path, remembered=known)
-    problem = None
-    if keep and table.notify and (document := news(outcome)) is not None:
-        problem = tell(table.notify, document, smtp=smtp_of(pipeline))
-    return Made(outcome, tuple(wanted), problem)
-
-
-@dataclass(frozen=True, slots=True)
 class Reconciled:
     """A comparison that was made. The frames are built when they are asked for."""
 
     outcome: Outcome
+    files: tuple[Path, ...] = ()
+    """Those that were written."""
+    hook_failed: str | None = None
+    """What went wrong with its hook."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -149,6 +91,59 @@ class Reconciled:
         return f"Reconciled({outcome.rules.name!r}, {outcome.rules.window}, {outcome.differences} differences)"
 
 
+def make(
+    pipeline: Pipeline,
+    name: str,
+    *,
+    keep: bool = True,
+    clock: Clock | None = None,
+    window: Window | None = None,
+    files: Sequence[Path] = (),
+    there: pa.Table | None = None,
+    journal: Journal | None = None,
+) -> Reconciled:
+    """Compare and write files; to `keep` is to age and store what was found, and to tell the hook of what is new.
+
+    What was accepted before counts in any case. A `journal` that is open is left open.
+
+    Raises:
+        ConfigError, LedgerError, ReconcileError, QueryError: It could not be compared; nothing was kept.
+        JournalError: It could not be kept.
+    """
+    clock = clock or SystemClock()
+    table, started_at = table_of(pipeline, name), clock.now()
+    where = published(pipeline)
+    if isinstance(where, Path) and not where.exists():
+        raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
+    with contextlib.ExitStack() as stack:
+        if journal is None and (keep or Journal.exists(pipeline.journal)):
+            journal = stack.enter_context(open_journal(pipeline, clock))
+        reader = stack.enter_context(contextlib.closing(api.reader(where, is_whole=True)))
+        refuse_older(reader.name, lambda sql: reader.query(sql).rows)
+        outcome = compare(
+            pipeline,
+            name,
+            reader=reader,
+            journal=journal,
+            now=started_at,
+            environ=environ(),
+            window=window,
+            there=there,
+        )
+        if journal is not None and keep:
+            run_id = new_run_id(clock, SystemRandom())
+            outcome = store(journal, outcome, run_id=run_id, started_at=started_at, now=clock.now())
+        wanted = [*files, *(pipeline.directory / each for each in table.write if keep)]
+        uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
+        known = remembered(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
+        for path in wanted:
+            write(outcome, path, remembered=known)
+    problem = None
+    if keep and table.notify and (document := news(outcome)) is not None:
+        problem = tell(table.notify, document, smtp=smtp_of(pipeline))
+    return Reconciled(outcome, tuple(wanted), problem)
+
+
 def reconcile(
     name: str | None = None,
     *,
@@ -179,7 +174,7 @@ def reconcile(
         [name] = loaded.reconciliations
     if keep and there is not None:
         raise OctoSyncError("What is handed in is compared and not kept: leave out `keep` or `there`.")
-    return Reconciled(make(loaded, name, keep=keep, there=None if there is None else _arrow(there)).outcome)
+    return make(loaded, name, keep=keep, there=None if there is None else _arrow(there))
 
 
 def _arrow(rows: "pd.DataFrame | pa.Table") -> pa.Table:
