@@ -1,22 +1,30 @@
 """Where a project's data is: files of ours, or a server. The one module that tells the two apart when something is opened."""
 
+import contextlib
 import os
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from octo_sync.app.machine import alive
+from octo_sync.destinations.delta import together
+from octo_sync.destinations.delta.tables import translated
+from octo_sync.destinations.duckdb.publish import DuckDBDraft
+from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.reading import SCHEMAS
 from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import ConfigError
 from octo_sync.flows.backup.save import Files
+from octo_sync.flows.publish import make_marts
 from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline, checks
 from octo_sync.tables import all_tables, nouns
 
 _STUCK_AFTER = 40.0
+_MEMORY = "512MB"
 
 
 def duckdb_warehouse(path: Path, private: Path, clock: Clock) -> DuckDBWarehouse:
@@ -107,3 +115,50 @@ def server_size(pipeline: Pipeline) -> Callable[[], int] | None:
     from octo_sync.destinations.postgres.session import size_of  # noqa: PLC0415 - its driver is an extra
 
     return partial(size_of, pipeline.destination)
+
+
+class DeltaTables:
+    """Marts, core and ops as Delta tables, written by whoever publishes; see `flows.ports.Beside`.
+
+    Raises:
+        ConfigError: delta-rs is not installed.
+    """
+
+    def __init__(self, pipeline: Pipeline, clock: Clock, fence: int) -> None:
+        self._pipeline, self._clock, self._fence = pipeline, clock, fence
+        self._root = pipeline.publish.delta
+        with translated(self._root):
+            pass
+
+    def publish(self) -> None:
+        """Write what readers have, those tables of which a row is another one."""
+        with translated(self._root):
+            # Looked at before any row is read: who was replaced since has older ones.
+            into = together.published(self._root, self._fence)
+            with self._copy() as copy, contextlib.closing(DuckDBReader(copy)) as reader:
+                together.publish(reader, into, self._clock.now(), SCHEMAS)
+
+    def shed(self) -> None:
+        """Have former rows go from the place."""
+        with translated(self._root):
+            together.published(self._root).vacuum()
+
+    @contextlib.contextmanager
+    def _copy(self) -> Iterator[Path]:
+        """The read copy, or one that is made of what a server has published, with its marts."""
+        if isinstance(self._pipeline.destination, Path):
+            yield self._pipeline.publish.path
+            return
+        # Of a process that was killed it is removed when the next one opens the warehouse.
+        folder = spool_of(self._pipeline) / str(os.getpid()) / "lake"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            made, copy = read_file(self._pipeline, folder / "octo.duckdb"), folder / "octo.read.duckdb"
+            config = {"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(folder / "tmp")}
+            with contextlib.closing(DuckDBDraft(made, [(made, copy)], config)) as draft:
+                make_marts(draft, self._pipeline.directory)
+                draft.publish()
+            yield copy
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -12,10 +12,9 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from octo_sync.app.lake import DeltaTables
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_run_id, run_until_done
-from octo_sync.app.places import duckdb_warehouse, files, is_shared, open_warehouse, published
+from octo_sync.app.places import DeltaTables, duckdb_warehouse, files, is_shared, open_warehouse, published
 from octo_sync.destinations.base import Fence
 from octo_sync.destinations.duckdb.publish import sweep_copies
 from octo_sync.destinations.warehouse import Destination
