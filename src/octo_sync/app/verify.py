@@ -1,4 +1,4 @@
-"""Checking the copy: what it claims of itself, what the next publish would show, and what the service says."""
+"""Looking, with nothing changed: what the copy claims, what is published and marked next, and what the service says."""
 
 import asyncio
 import contextlib
@@ -14,16 +14,17 @@ from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.places import duckdb_warehouse, published, read_file
 from octo_sync.app.project import make_ports, open_clients, open_connections, open_journal, run_in_project
 from octo_sync.app.reading import reader as reader_of
-from octo_sync.errors import ConfigError, LeaseHeld
+from octo_sync.errors import ConfigError, LeaseHeld, WarehouseError
 from octo_sync.flows.contacts import Privacy
-from octo_sync.flows.ports import Ports, Progress, adopt_meanings
+from octo_sync.flows.horizon import OFFERED, booking_months, documents
+from octo_sync.flows.ports import Ports, Progress, adopt_meanings, booking_dates_mean, booking_days
 from octo_sync.flows.publish import Checked, run_checks, unpublished
 from octo_sync.flows.sync.mirror import mirror
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.verify import Claims, LiveResult, claims, incomplete, verify_live
 from octo_sync.journal import Journal
-from octo_sync.model import Window
+from octo_sync.model import Window, day_at
 from octo_sync.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -108,3 +109,30 @@ def verify_against_service(
                 return await verify_live(ports, here=here, scratch=fresh, scope=Scope(travel=travel), sample=sample)
 
     return run_until_done(run())
+
+
+def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str, int]]:
+    """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
+    clock = SystemClock()
+    known: list[tuple[str, str]] = []
+    with open_journal(pipeline, clock) if Journal.exists(pipeline.journal) else contextlib.nullcontext() as journal:
+        means = {c.name: booking_dates_mean(c, journal) for c in pipeline.connections}
+    where = published(pipeline)
+    if isinstance(where, str) or where.exists():
+        # A database that holds nothing yet is no reason not to plan.
+        unless = contextlib.suppress(WarehouseError) if isinstance(where, str) else contextlib.nullcontext()
+        with unless, contextlib.closing(reader_of(where)) as copy:
+            known = [(connection, product) for connection, product, *_ in copy.query(OFFERED).rows]
+    rows: list[tuple[str, str, int]] = []
+    for connection in pipeline.connections:
+        rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
+        today = day_at(connection.business_time_zone, clock.now())
+        window = booking_days(pipeline.horizons.bookings, today, means[connection.name], scope.travel)
+        if scope.wants("bookings"):
+            rows.append((connection.name, "bookings", len(booking_months(connection.name, window))))
+        if scope.wants("availability"):
+            days = scope.travel or pipeline.horizons.availability.window(clock.now().date())
+            keeps = pipeline.products.get(connection.name)
+            options = [p for c, p in known if c == connection.name and (not keeps or keeps.keeps(p))]
+            rows.append((connection.name, "availability", len(options) * len(list(days.months()))))
+    return rows

@@ -9,8 +9,8 @@ import click
 
 from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.notify import Notifier
-from octo_sync.app.plan import plan_without_asking
 from octo_sync.app.project import open_journal, open_project
+from octo_sync.app.verify import plan_without_asking
 from octo_sync.cli import console, options
 from octo_sync.cli.progress import shown
 from octo_sync.errors import OctoSyncError
