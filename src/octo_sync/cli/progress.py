@@ -5,22 +5,17 @@ import os
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli.console import instant_text, logs, quiet
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from octo_sync.flows.ports import Progress
+from octo_sync.flows.ports import Progress
 
 _ORDER = ("supplier", "products", "product", "availability", "bookings", "booking")
 
 
 @contextlib.contextmanager
-def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
+def shown(progress: Progress, *, lines: bool = True) -> Iterator[None]:
     """Show how far a run is, on stderr, while the block runs; without a terminal one line a resource, if `lines`."""
     if quiet() or logs():
         yield
@@ -35,7 +30,7 @@ def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
                 click.echo(f"{kind:<12} {progress.done.get(kind, 0)}/{progress.total[kind]}", err=True)
 
 
-def _expected(progress: "Progress") -> str:
+def _expected(progress: Progress) -> str:
     """When it will be over and why then, where a service's pace decides that; else what is done meanwhile."""
     return (
         f"{progress.pace}: expected to end at {instant_text(progress.ends_at)}" if progress.ends_at else progress.pace
@@ -43,7 +38,7 @@ def _expected(progress: "Progress") -> str:
 
 
 @contextlib.contextmanager
-def _said_once(progress: "Progress") -> Iterator[None]:
+def _said_once(progress: Progress) -> Iterator[None]:
     """Say it in a line for each pace that is found out."""
     said = set[str]()
 
@@ -57,34 +52,31 @@ def _said_once(progress: "Progress") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _bars(progress: "Progress") -> Iterator[None]:
-    from rich.console import Console  # noqa: PLC0415 - only where somebody watches
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+def _bars(progress: Progress) -> Iterator[None]:
+    from rich import progress as rich  # noqa: PLC0415 - only where somebody watches
+    from rich.console import Console, RenderableType  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    class Pace(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class Pace(rich.ProgressColumn):
+        def render(self, task: rich.Task) -> Text:
             # Of all its time: many are done at once, which makes the last second's pace a chance.
             if not task.completed or not task.elapsed or task.finished:
                 return Text("")
             pace = task.completed / task.elapsed
             return Text(f"{pace:,.1f}/s  {timedelta(seconds=int((task.remaining or 0) / pace))} left")
 
-    columns = TextColumn("{task.description:<12}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), Pace()
+    columns = (
+        rich.TextColumn("{task.description:<12}"),
+        rich.BarColumn(20),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        Pace(),
+    )
     never = click.get_current_context().color is False
     console = Console(stderr=True, no_color=True if never else None, highlight=False)
 
-    class Bars(Progress):
-        def get_renderables(self) -> "Iterator[RenderableType]":
+    class Bars(rich.Progress):
+        def get_renderables(self) -> Iterator[RenderableType]:
             yield from super().get_renderables()
             if progress.rows:
                 yield Text(f"{progress.rows:,} records")
@@ -92,7 +84,7 @@ def _bars(progress: "Progress") -> Iterator[None]:
                 yield Text(text)
 
     with Bars(*columns, console=console, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+        tasks: dict[str, rich.TaskID] = {}
 
         def changed(_: object) -> None:
             for kind in _ORDER:
