@@ -21,7 +21,7 @@ from octo_sync.app.notify import smtp_of
 from octo_sync.app.places import published
 from octo_sync.app.project import open_journal
 from octo_sync.destinations.reading import refuse_older
-from octo_sync.errors import OctoSyncError, WarehouseError
+from octo_sync.errors import OctoSyncError
 from octo_sync.flows.reconcile.history import news, store
 from octo_sync.flows.reconcile.reading import remembered
 from octo_sync.flows.reconcile.run import compare, table_of, write
@@ -112,13 +112,10 @@ def make(
     """
     clock = clock or SystemClock()
     table, started_at = table_of(pipeline, name), clock.now()
-    where = published(pipeline)
-    if isinstance(where, Path) and not where.exists():
-        raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
     with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(contextlib.closing(api.reader(published(pipeline), is_whole=True)))
         if journal is None and (keep or Journal.exists(pipeline.journal)):
             journal = stack.enter_context(open_journal(pipeline, clock))
-        reader = stack.enter_context(contextlib.closing(api.reader(where, is_whole=True)))
         refuse_older(reader.name, lambda sql: reader.query(sql).rows)
         outcome = compare(
             pipeline,
