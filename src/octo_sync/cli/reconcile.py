@@ -95,13 +95,12 @@ def list_(project: options.Places, *, json_: bool) -> None:
     """List the reconciliations of the pipeline and how their last run ended."""
     loaded = options.with_pipeline(project)
     names = loaded.reconciliations
-    last = options.ask_journal(project, lambda journal: [journal.reconciliations.runs(each, 1) for each in names])
-    rows = []
-    for (each, table), runs in zip(names.items(), last or [[]] * len(names), strict=True):
-        ended: list[tuple[object, ...]] = [
-            (run.ended_at, run.verdict, run.open_differences, run.new_differences) for run in runs
-        ]
-        rows.append((each, _source(table.there), str(table.window), *[*ended, (None, "never", None, None)][0]))
+    last = options.ask_journal(project, lambda journal: [r for n in names for r in journal.reconciliations.runs(n, 1)])
+    ended = {run.name: (run.ended_at, run.verdict, run.open_differences, run.new_differences) for run in last}
+    rows = [
+        (each, _source(table.there), str(table.window), *ended.get(each, (None, "never", None, None)))
+        for each, table in names.items()
+    ]
     heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
     if json_:
         console.document("reconciliations", {"reconciliations": console.dicts(heads, rows)})

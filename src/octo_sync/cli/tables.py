@@ -74,10 +74,9 @@ def _facts(copy: Copy, tables: list[TableInfo]) -> dict[str, dict[str, Any]]:
         verified = {resource: (at, age) for resource, at, age in newest.rows()}
     about = {}
     for table in tables:
-        quoted = f'"{table.schema}"."{table.name}"'
         times = [verified[r] for r in _RESOURCES.get(nouns.get(table.full_name, ""), ()) if r in verified]
         about[table.full_name] = {
-            "rows": copy.sql(f"select count(*) from {quoted}").rows()[0][0],  # noqa: S608 - a name the copy gave
+            "rows": copy.sql(f"select count(*) from {table.quoted}").rows()[0][0],  # noqa: S608 - a name the copy gave
             "verified_at": max(times)[0] if times else None,
             "age_seconds": max(times)[1] if times else None,
         }

@@ -21,7 +21,7 @@ from octo_sync.flows.export.files import Exported, ExportError, writing
 
 ROWS, COLUMNS, TEXT, NAME = 1_048_576, 16_384, 32_767, 31
 """What a sheet can hold: rows with the head, columns, characters of a cell and of its name."""
-_DIGITS, _EXACT = 15, 10**15
+DIGITS, _EXACT = 15, 10**15
 """What Excel keeps of a number."""
 _EPOCH, _FIRST_DAY, _LAST_DAY = 25_569, -25_202, 2_932_897
 """1970-01-01 as Excel counts; 1901-01-01 and 10000-01-01 as days from there. 1900 is counted wrongly by Excel."""
@@ -193,7 +193,7 @@ class _Batches(Sheet):
                 self.text(column, str(value))
 
         def amount(column: int, value: Decimal, row: Sequence[Any]) -> None:
-            if len(value.normalize().as_tuple().digits) > _DIGITS:
+            if len(value.normalize().as_tuple().digits) > DIGITS:
                 self.text(column, str(value))
             else:
                 self.sheet.write_number(self.next, column, float(value), self.form(self._shown(value, row)))

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from octo_sync.flows.export.files import writing
-from octo_sync.flows.export.workbook import Sheet, opened
+from octo_sync.flows.export.workbook import DIGITS, Sheet, opened
 from octo_sync.flows.reconcile import words
 from octo_sync.flows.wording import currency_name, exact
 from octo_sync.reconciliation.model import Outcome
 
-_DIGITS = 15
-"""What Excel keeps of a number."""
 _FIRST = 1901
 """Excel counts the days of 1900 wrongly."""
 _NAMES = {
@@ -152,13 +150,13 @@ class _Sheet(Sheet):
         where, text = (self.next, column), str(value)
         if isinstance(value, _Amount):
             text = value.text
-            if len(text.replace(".", "").lstrip("-0")) <= _DIGITS:
+            if len(text.replace(".", "").lstrip("-0")) <= DIGITS:
                 self.sheet.write_number(*where, float(value.value), self.form(value.form, bold=bold))
             else:
                 self.text(column, text, bold=bold)
         elif isinstance(value, bool):
             self.sheet.write_boolean(*where, value)
-        elif isinstance(value, int) and abs(value) < 10**_DIGITS:
+        elif isinstance(value, int) and abs(value) < 10**DIGITS:
             self.sheet.write_number(*where, value, self.form("0", bold=bold))
         elif isinstance(value, date) and value.year >= _FIRST:
             if isinstance(value, datetime):
