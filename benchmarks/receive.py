@@ -45,7 +45,7 @@ from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import WebhookSettings, load
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.routes import Receiver
-from octo_sync.receiver.server import WebServer
+from octo_sync.receiver.server import serving
 
 HERE = Path(__file__).resolve().parent
 ENDPOINT, SECRET = "e" * 32, "0123456789abcdef" * 4
@@ -151,7 +151,7 @@ async def serve(what, directory):
     app = nothing() if what == "nothing" else Bare(directory) if what == "bare" else receiver(directory)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with WebServer(app, WebhookSettings(bind="127.0.0.1:0")) as server:
+    async with serving(app, WebhookSettings(bind="127.0.0.1:0")) as server:
         print(server.url, flush=True)
         await stop.wait()
 

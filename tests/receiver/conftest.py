@@ -16,7 +16,7 @@ from octo_sync.pipeline import values
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
 from octo_sync.receiver.routes import Receiver
-from octo_sync.receiver.server import WebServer
+from octo_sync.receiver.server import WebServer, serving
 
 
 def booking_body(uuid="b-1") -> bytes:
@@ -118,7 +118,7 @@ async def receiver(tmp_path):
             app = Receiver(inbox, endpoints, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
             stack.push_async_callback(endpoints.close)
-            server = WebServer(app, pipeline.webhooks, stop_within=60.0, refused=metrics.refused)
+            server = serving(app, pipeline.webhooks, stop_within=60.0, refused=metrics.refused)
             running = Running(journal, inbox, endpoints, metrics, await stack.enter_async_context(server))
 
             async def hang_up() -> None:

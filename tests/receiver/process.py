@@ -15,7 +15,7 @@ from octo_sync.journal import Journal
 from octo_sync.pipeline import load
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.routes import Receiver
-from octo_sync.receiver.server import WebServer
+from octo_sync.receiver.server import serving
 
 ENDPOINT, SECRET = "e" * 32, b"right horse \xff staple"
 PIPELINE = (
@@ -48,7 +48,7 @@ async def main(directory):
     pipeline = a_pipeline(directory)
     with opened(directory, Clock()) as journal:
         inbox, endpoints = Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal)
-        async with WebServer(Receiver(inbox, endpoints, pipeline.webhooks), pipeline.webhooks) as server:
+        async with serving(Receiver(inbox, endpoints, pipeline.webhooks), pipeline.webhooks) as server:
             sys.stdout.write(f"{server.url}\n")
             sys.stdout.flush()
             await stop.wait()

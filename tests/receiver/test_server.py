@@ -12,7 +12,7 @@ from tests.receiver.conftest import booking_body, post
 
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline import WebhookSettings
-from octo_sync.receiver.server import WebServer
+from octo_sync.receiver.server import serving
 
 QUICK = 'header_timeout = "0.3s"\nrequest_timeout = "0.8s"\n'
 QUICK_HEAD = 'header_timeout = "0.3s"\nrequest_timeout = "600s"\n'
@@ -71,7 +71,7 @@ async def test_the_time_of_a_request_begins_with_it_and_not_with_its_connection(
     running = await receiver(PATIENT)
     client = await running.client()
     assert (await client.ask(post(booking_body()))).status == 200
-    (connection,) = running.server._server.server_state.connections
+    (connection,) = running.server.server_state.connections
     connection.look(asyncio.get_running_loop().time() + 3600)
     raw = post(booking_body("slow but in time"))
     await client.say(raw[:40])
@@ -150,7 +150,7 @@ async def test_one_connection_too_many_is_told_to_come_back_and_the_others_go_on
         assert running.counted("octo_sync_connections_refused_total", reason="too_many") == 1
         assert (await kept[0].ask(post(booking_body()))).status == 200
         await kept.pop().close()
-        await until(lambda: len(running.server._server.server_state.connections) < 1000)
+        await until(lambda: len(running.server.server_state.connections) < 1000)
         assert (await running.ask(post(booking_body()))).status == 200
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -192,33 +192,29 @@ async def test_a_stop_finishes_the_answer_in_hand_and_takes_no_more(receiver):
     client = await running.client()
     await client.say(post(booking_body()))
     await until(in_hand.is_set)
-    stopping = asyncio.create_task(running.server.stop())
-    await until(lambda: not any(server.is_serving() for server in running.server._server.servers))
+    running.server.stopping.set()
+    await until(lambda: not any(server.is_serving() for server in running.server.servers))
     with pytest.raises(ConnectionRefusedError):
         await running.client()
     gate.set()
     assert (await client.answer()).status == 200
-    await stopping
-    running.server._tasks = [
-        asyncio.create_task(asyncio.sleep(0)) for _ in range(2)
-    ]  # left a second time by the fixture
 
 
 async def test_an_address_that_cannot_be_had_is_said_in_a_sentence(receiver):
     running = await receiver()
     taken = running.server.url.removeprefix("http://")
     with pytest.raises(ConfigError, match=f"webhooks.bind: cannot listen on {taken}: .*End what listens there"):
-        async with WebServer(running.server._server.config.app, WebhookSettings(bind=taken)):
+        async with serving(running.server.config.app, WebhookSettings(bind=taken)):
             pass
     with pytest.raises(ConfigError, match=r"nowhere\.invalid is no address of this machine"):
-        async with WebServer(running.server._server.config.app, WebhookSettings(bind="nowhere.invalid:1")):
+        async with serving(running.server.config.app, WebhookSettings(bind="nowhere.invalid:1")):
             pass
 
 
 async def test_it_listens_on_ipv6_as_well(receiver):
-    app = (await receiver()).server._server.config.app
+    app = (await receiver()).server.config.app
     try:
-        async with WebServer(app, WebhookSettings(bind="[::1]:0")) as server:
+        async with serving(app, WebhookSettings(bind="[::1]:0")) as server:
             assert server.url.startswith("http://[::1]:")
     except ConfigError:
         pytest.skip("this machine has no IPv6")

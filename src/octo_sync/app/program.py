@@ -13,7 +13,7 @@ from octo_sync.flows.sync.keep import Keeper
 from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.schedule import Schedules
-from octo_sync.receiver.server import WebServer
+from octo_sync.receiver.server import WebServer, serving
 
 _WATCH_EVERY = 0.2
 """Seconds between two looks at whether another process has marked something."""
@@ -40,7 +40,7 @@ class Means:
     """What touches the outside world (R14): a simulation hands in its own."""
 
     opening: Callable[..., contextlib.AbstractAsyncContextManager[Project]] = open_project
-    server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = WebServer
+    server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = serving
     schedules: Callable[..., Schedules] = Schedules
     tokens: Callable[[int], str] = new_token
     watch_every: float = _WATCH_EVERY

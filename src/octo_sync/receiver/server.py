@@ -8,8 +8,7 @@ head has `header_timeout` and `header_limit`, a whole request `request_timeout`,
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -114,8 +113,11 @@ class _Protocol(HttpToolsProtocol):
         self.transport.close()
 
 
-class _Uvicorn(uvicorn.Server):
-    """Leaves signals to whoever runs the loop, and says when it listens."""
+class WebServer(uvicorn.Server):
+    """Leaves signals to whoever runs the loop, and says when and where it listens."""
+
+    url = ""
+    """With the port that was really taken."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -136,8 +138,18 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class WebServer:
-    """Serves an ASGI application on a socket, in the running loop.
+@contextlib.asynccontextmanager
+async def serving(
+    app: ASGIApp,
+    limits: WebhookSettings,
+    *,
+    stop_within: float = 5.0,
+    key: str = "webhooks.bind",
+    refused: Callable[[str], object] = lambda _: None,
+) -> AsyncIterator[WebServer]:
+    """Serve an ASGI application on a socket, in the running loop, while the block runs.
+
+    At its end nobody new is accepted, the answers in hand are finished, and everything is closed.
 
     Args:
         app: The application.
@@ -146,87 +158,56 @@ class WebServer:
         key: The key of the pipeline file that says where to listen, for errors.
         refused: Told the reason whenever a connection is ended before its request was whole.
 
-    `async with WebServer(…) as server:` listens when it is entered, and stops accepting, finishes the answers in hand and
-    closes when it is left.
+    Raises:
+        ConfigError: The address cannot be had.
     """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        limits: WebhookSettings,
-        *,
-        stop_within: float = 5.0,
-        key: str = "webhooks.bind",
-        refused: Callable[[str], object] = lambda _: None,
-    ) -> None:
-        config = _Config(
-            app,
-            http=_Protocol,
-            ws="none",
-            loop="none",
-            lifespan="off",
-            log_config=None,
-            log_level="error",  # strangers' mistakes are no news
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=stop_within,  # type: ignore[arg-type]  # it waits for parts of a second too
-            backlog=2048,
-        )
-        config.limits, config.refused = limits, refused
-        self._server, self._limits, self._key = _Uvicorn(config), limits, key
-        self._tasks: list[asyncio.Task[Any]] = []
-        self.url = ""
-        """Where it listens, with the port that was really taken."""
-
-    async def __aenter__(self) -> Self:
-        """Listen.
-
-        Raises:
-            ConfigError: The address cannot be had.
-        """
-        sock = _bound(*self._limits.address, self._key)
-        host, port = sock.getsockname()[:2]
-        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        loop = asyncio.get_running_loop()
-        serving = loop.create_task(self._server.serve(sockets=[sock]))
-        listening = loop.create_task(self._server.listening.wait())
-        await asyncio.wait([serving, listening], return_when=asyncio.FIRST_COMPLETED)
-        if not self._server.listening.is_set():
-            listening.cancel()
-            serving.result()
-        self._tasks = [serving, loop.create_task(self._watch())]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Stop accepting, finish what is in hand, close."""
-        await self.stop()
-
-    async def stop(self) -> None:
-        """The same before its time; a second call does nothing."""
-        tasks, self._tasks = self._tasks, []
-        if not tasks:
-            return
-        serving, watching = tasks
-        self._server.stopping.set()
-        await asyncio.wait([serving])
+    config = _Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",  # strangers' mistakes are no news
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=stop_within,  # type: ignore[arg-type]  # it waits for parts of a second too
+        backlog=2048,
+    )
+    config.limits, config.refused = limits, refused
+    server, loop, sock = WebServer(config), asyncio.get_running_loop(), _bound(*limits.address, key)
+    host, port = sock.getsockname()[:2]
+    server.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    work = loop.create_task(server.serve(sockets=[sock]))
+    listening = loop.create_task(server.listening.wait())
+    await asyncio.wait([work, listening], return_when=asyncio.FIRST_COMPLETED)
+    if not server.listening.is_set():
+        listening.cancel()
+        work.result()
+    watching = loop.create_task(_watch(server, limits))
+    try:
+        yield server
+    finally:
+        server.stopping.set()
+        await asyncio.wait([work])
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-        serving.result()
+        work.result()
 
-    async def _watch(self) -> None:
-        """Look at every connection now and then: one timer for all costs less than one for each request."""
-        shortest = min(self._limits.header_timeout, self._limits.request_timeout)
-        pause = max(_SHORTEST_LOOK, shortest / _LOOKS_PER_TIMEOUT)
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(pause)
-            now = loop.time()
-            for connection in list(self._server.server_state.connections):
-                if isinstance(connection, _Protocol):
-                    connection.look(now)
+
+async def _watch(server: WebServer, limits: WebhookSettings) -> None:
+    """Look at every connection now and then: one timer for all costs less than one for each request."""
+    pause = max(_SHORTEST_LOOK, min(limits.header_timeout, limits.request_timeout) / _LOOKS_PER_TIMEOUT)
+    time = asyncio.get_running_loop().time
+    while True:
+        await asyncio.sleep(pause)
+        now = time()
+        for connection in list(server.server_state.connections):
+            if isinstance(connection, _Protocol):
+                connection.look(now)
 
 
 def _bound(host: str, port: int, key: str) -> socket.socket:
