@@ -125,8 +125,8 @@ _READ = (
 CATALOGUE: Mapping[str, Described] = {each.name: each for each in (*_READ, *_ABOUT_THE_LOOK, *_OWN)}
 
 
-class Metrics:
-    """The receiver's counters, and the look at the journal.
+class Metrics(Collector):
+    """The receiver's counters, and what the last look at the journal said; one look at a time.
 
     Args:
         read: Looks at the journal; by default nothing is seen there.
@@ -143,9 +143,13 @@ class Metrics:
         """A delivery was acknowledged after so many seconds."""
         self.committed: Callable[[float], None] = committed.observe
         """One transaction made so many deliveries durable."""
-        self._looks = _Looks(read)
-        self._registry.register(self._looks)
         self._children: dict[tuple[str, str], Callable[[], None]] = {}
+        self._read = read
+        self._looking: asyncio.Task[None] | None = None
+        self._values: Mapping[str, Mapping[tuple[str, ...], float]] = {}
+        self._looked_at = self._begun_at = float("-inf")
+        self._readable, self._age = True, 0.0
+        self._registry.register(self)
 
     def delivery(self, connection: str, result: str) -> None:
         """A delivery was answered. `connection` is empty while nobody knows whose it is."""
@@ -159,28 +163,7 @@ class Metrics:
         self._refusals.labels(reason).inc()
 
     async def page(self) -> bytes:
-        """Everything, as Prometheus reads it; within a second, whatever the journal does."""
-        await self._looks.refresh()
-        return await asyncio.to_thread(generate_latest, self._registry)
-
-    async def close(self) -> None:
-        """Wait for a look that is under way."""
-        await self._looks.close()
-
-
-class _Looks(Collector):
-    """What the last look said; one look at a time."""
-
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self._looking: asyncio.Task[None] | None = None
-        self._values: Mapping[str, Mapping[tuple[str, ...], float]] = {}
-        self._looked_at = self._begun_at = float("-inf")
-        self._readable = True
-        self._age = 0.0
-
-    async def refresh(self) -> None:
-        """Look, unless that was done a moment ago; wait for it a moment at most."""
+        """Everything, as Prometheus reads it; within a second, whatever the journal does: it is waited for a moment at most."""
         loop = asyncio.get_running_loop()
         is_free = self._looking is None or self._looking.done()
         if self._looking is None or (is_free and loop.time() - self._begun_at >= _READ_FOR):
@@ -190,9 +173,10 @@ class _Looks(Collector):
         self._age = loop.time() - self._looked_at
         if self._age > _SHOWN_FOR:
             self._values = {}
+        return await asyncio.to_thread(generate_latest, self._registry)
 
     async def close(self) -> None:
-        """Wait for what is being read."""
+        """Wait for a look that is under way."""
         if self._looking is not None:
             await asyncio.wait([self._looking])
 
