@@ -30,7 +30,7 @@ def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
             keeper.pull("full")
             for _ in range(40):
                 await asyncio.sleep(60)
-                assert keeper.troubles == []
+                assert keeper._worker.troubles == []
             rows = list(keeper.ports.journal.subjects.rows())
             assert [row.subject for row in rows if row.dirty] == []
             assert keeper.ports.journal.quarantine.entries() == []

@@ -422,11 +422,11 @@ async def test_a_service_that_comes_back_is_asked_again_by_itself(project, servi
         service.faults({"fault": "status_5xx", "code": 503})
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)
-        assert keeper.troubles
+        assert keeper._worker.troubles
         assert keeper.ports.journal.runs.last(1)[0].status == "failed"
         service.control("DELETE", "/faults")
         async with asyncio.timeout(120):
-            while keeper.troubles or any(b.dirty for b in keeper.ports.journal.subjects.backlog()):  # noqa: ASYNC110 - a journal has no event
+            while keeper._worker.troubles or any(b.dirty for b in keeper.ports.journal.subjects.backlog()):  # noqa: ASYNC110 - a journal has no event
                 await asyncio.sleep(0.05)
         await settled(keeper)
     assert project.differences() == []
@@ -555,7 +555,7 @@ async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_pat
         assert {run.status for run in runs(len(parts))} == {ends if fault else "ok"}
         service.faults()
         keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
-        await until(lambda: not keeper.troubles)
+        await until(lambda: not keeper._worker.troubles)
         keeper._published_at = float("-inf")
         await settled(keeper)
         return len(compared)

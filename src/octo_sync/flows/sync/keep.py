@@ -14,7 +14,6 @@ from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.erase import Eraser, is_due
-from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.compaction import Compactor, thin_deliveries
 from octo_sync.flows.sync.drift import end_missing
 from octo_sync.flows.sync.due import THINNED, calls_within, due_holds, due_verifications, known_bookings
@@ -116,11 +115,6 @@ class Keeper:
         """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
         self._unwell: dict[str, type[ServiceError]] = {}
         """Connections that did not answer when it was last said, and why."""
-
-    @property
-    def troubles(self) -> list[Trouble]:
-        """Connections that are given up for the moment."""
-        return self._worker.troubles
 
     @property
     def landed(self) -> int:
