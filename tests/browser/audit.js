@@ -20,15 +20,23 @@
     if ([...each.querySelectorAll("th")].some((th) => !th.scope)) wrong.push(`a heading without scope: ${told(each)}`);
   }
 
-  // Words of a picture: what lies beyond its edge is cut. (A legend that scrolls is cut on purpose, and clipped by itself.)
+  // Words of a page that end in dots, but for a digest; its cell says all of it on hover and is a file's.
+  for (const each of document.querySelectorAll("main *")) {
+    if (getComputedStyle(each).textOverflow === "ellipsis" && each.scrollWidth > each.clientWidth && !each.closest(".digest")) {
+      wrong.push(`cut: ${told(each)}`);
+    }
+  }
+
+  // Words of a picture: what lies beyond its edge is cut, and so is what is clipped or ends in dots.
   for (const each of document.querySelectorAll(".chart svg text")) {
     const word = each.getBoundingClientRect(), edge = each.ownerSVGElement.getBoundingClientRect();
-    if (!each.closest("[clip-path]") && (word.left < edge.left - 1 || word.right > edge.right + 1)) {
+    const beyond = word.left < edge.left - 1 || word.right > edge.right + 1 || word.bottom > edge.bottom + 1;
+    if (beyond || each.closest("[clip-path]") || each.textContent.endsWith("...")) {
       wrong.push(`cut at the edge of #${each.closest(".chart").id}: ${each.textContent}`);
     }
   }
   for (const picture of document.querySelectorAll(".chart svg")) {
-    const words = [...picture.querySelectorAll("text")].filter((each) => !each.closest("[clip-path]")).map((each) => [each, each.getBoundingClientRect()]);
+    const words = [...picture.querySelectorAll("text")].map((each) => [each, each.getBoundingClientRect()]);
     words.forEach(([one, a], i) => words.slice(i + 1).forEach(([other, b]) => {
       if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3) {
         wrong.push(`"${one.textContent}" lies on "${other.textContent}" in #${picture.closest(".chart").id}`);

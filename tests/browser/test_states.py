@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from tests.browser import copies
+from tests.browser.conftest import WIDTHS
 from tests.browser.test_pages import DRAWN, PAGES, ask, audited
 from tests.dashboard import test_hostile
 
@@ -131,6 +132,24 @@ def test_months_scroll_in_their_box_and_the_names_stay(look, base):
     assert abs(name.bounding_box()["x"] - before[0]) <= 2, "but for the space between cells"
     assert 0 < month.bounding_box()["x"] < 390 < before[1]
     assert window.page.evaluate("document.scrollingElement.scrollLeft") == 0
+
+
+@pytest.mark.deep(3)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_long_names_are_readable_to_their_end(look, demo, serving, tmp_path, width):
+    more = "' with lunch and a guided tour of the old town by boat'"
+    title, channel = (f"{name} = {name} || {more}" for name in ("title", "channel"))
+    folder = copies.changed(
+        demo,
+        tmp_path / "long",
+        (f"update core.products set {title}, internal_name = title || {more}",),
+        (f"update core.connections set {channel}",),
+    )
+    window = look(serving(folder), width=WIDTHS[width])
+    for path in ("", "sync", "channels", "availability"):
+        window.open(path)
+        audited(window)
+    assert "old town by boat" in window.page.locator("#health svg").text_content()
 
 
 @pytest.mark.deep(2, everyday=["empty"])

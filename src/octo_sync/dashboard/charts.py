@@ -14,6 +14,8 @@ _GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
+_NAME, _LETTERS, _LINE, _LONGEST = 180, 24, 13, 100
+"""Of a name beside a row: pixels, how many letters fit in them at the least, pixels of a line, and the most letters."""
 _FEW = 8
 _FEW_LABELS = {"interval": 0, "fontSize": 10, "lineHeight": 12}
 """Each of a few bars has its name, a line for each word."""
@@ -104,7 +106,7 @@ def _framed(names: Sequence[str], series: list[dict[str, Any]], *, percent: bool
     legend = len(series) > 1
     return {
         "grid": {**_GRID, "top": 40 if legend else 16},
-        "legend": {"show": legend, "type": "scroll", "top": 0, "left": 0},
+        "legend": {"show": legend, "top": 0, "left": 0},
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": {
             "type": "category",
@@ -121,14 +123,14 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
     """Lying bars, stacked: one for each of `names`, from the top; a series has a colour and its counts."""
     return {
         "grid": {**_GRID, "top": 40},
-        "legend": {"show": True, "type": "scroll", "top": 0, "left": 0},
+        "legend": {"show": True, "top": 0, "left": 0},
         "tooltip": {"trigger": "axis", "axisPointer": {"type": "shadow"}, "confine": True},
         "xAxis": {"type": "value", "minInterval": 1},
         "yAxis": {
             "type": "category",
             "inverse": True,
-            "data": _in_a_line(names),
-            "axisLabel": {"width": 180, "overflow": "truncate"},
+            "data": [_in_a_line(name) for name in names],
+            "axisLabel": {"width": _NAME, "overflow": "break", "lineHeight": _LINE} if _lines(names) > 1 else {},
         },
         "series": [
             {"type": "bar", "stack": "all", "name": label, "data": list(counts), "color": color, "barMaxWidth": 18}
@@ -137,6 +139,16 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
     }
 
 
-def _in_a_line(names: Sequence[str]) -> list[str]:
-    """A second line of a name would lie on the next one."""
-    return [name.replace("\n", " ") for name in names]
+def height_across(names: Sequence[str]) -> int:
+    """Pixels of such a picture: each row has room for the longest name."""
+    return 100 + max(3, len(names)) * max(26, _LINE * _lines(names))
+
+
+def _lines(names: Sequence[str]) -> int:
+    return max((-(-len(_in_a_line(name)) // _LETTERS) for name in names), default=1)
+
+
+def _in_a_line(name: str) -> str:
+    """A second line of a name would lie on the next one; of what is no name any more the beginning will do."""
+    name = name.replace("\n", " ")
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"

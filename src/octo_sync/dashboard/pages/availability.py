@@ -156,7 +156,7 @@ def _chart(rows: list[dict[str, Any]], behind: _Behind) -> Chart:
     def column(name: str) -> list[int]:
         return [row[name] for row in drawn]
 
-    there = [behind(row) for row in drawn]
+    there, names = [behind(row) for row in drawn], [wording.plain(row["product_name"]) for row in drawn]
     series = {
         "sold out": ("var(--sold-out)", column("sold_out_days")),
         "closed": ("var(--closed)", column("closed_days")),
@@ -166,7 +166,7 @@ def _chart(rows: list[dict[str, Any]], behind: _Behind) -> Chart:
     return Chart(
         id="health",
         title="Days ahead, by product",
-        option=charts.shares_across([wording.plain(row["product_name"]) for row in drawn], series),
+        option=charts.shares_across(names, series),
         leads=dict.fromkeys(series, there),
         table=listed(
             "Days ahead, by product",
@@ -182,7 +182,7 @@ def _chart(rows: list[dict[str, Any]], behind: _Behind) -> Chart:
             empty="No departure ahead is known.",
         ),
         download="availability_health",
-        height=100 + max(3, len(drawn)) * 26,
+        height=charts.height_across(names),
         note=f"{len(drawn)} of {len(rows):,} products: those with the most sold-out and closed days; the table below has all."
         if left > 0
         else "",

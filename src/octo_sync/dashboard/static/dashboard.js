@@ -77,6 +77,20 @@
     return made;
   }
 
+  // A legend has as many lines as its words need, and the picture below it stays as high as it is.
+  function fit(chart, { height, option }) {
+    if (!option.legend.show) return;
+    const room = chart.getWidth() - SIGN;
+    const words = option.series.some(({ name }) => name.length * LETTER > room) ? { width: room, overflow: "break", lineHeight: 15 } : {};
+    chart.setOption({ legend: { textStyle: words } });
+    const legend = chart.getViewOfComponentModel(chart.getModel().getComponent("legend"));
+    const more = Math.max(0, Math.ceil(legend.group.getBoundingRect().height) - LINE);
+    chart.setOption({ grid: { top: option.grid.top + more } });
+    chart.resize({ height: height + more });
+    chart.getDom().style.height = `${height + more}px`;
+  }
+
+  const LINE = 24, SIGN = 44, LETTER = 8; // pixels: the height of a legend of one line, what stands beside a name, and a wide letter
   const PAPER = 660; // pixels that a page of paper has room for
   let printing = false;
   const drawn = new Map();
@@ -90,6 +104,7 @@
       place.style.height = `${each.height}px`;
       const chart = echarts.init(place, theme(), { renderer: "svg", width: printing ? PAPER : undefined });
       chart.setOption(completed(each));
+      fit(chart, each);
       chart.on("click", ({ seriesName, dataIndex }) => {
         const address = each.leads[seriesName]?.[dataIndex];
         // Where nothing hovers, a touch shows what a value says instead.
@@ -149,7 +164,10 @@
     let wait = 0;
     addEventListener("resize", () => {
       clearTimeout(wait);
-      wait = setTimeout(() => drawn.forEach((chart) => chart.resize()), 100);
+      wait = setTimeout(() => charts.forEach((each) => {
+        drawn.get(each.id)?.resize();
+        if (drawn.has(each.id)) fit(drawn.get(each.id), each);
+      }), 100);
     });
     // Paper is white and narrow, whatever the screen is.
     let before;
