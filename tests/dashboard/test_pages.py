@@ -415,6 +415,33 @@ async def test_the_cancelled_tile_says_what_plain_sql_on_the_core_tables_says(sh
     )
 
 
+async def test_what_was_cancelled_stands_beside_as_many_days_before_where_these_are_known(shown, service):
+    """Bookings are known from 22 August on, which is in no month of the line either."""
+    gone = [
+        dt.datetime.fromisoformat(each["utc_cancelled_at"]).date()
+        for each in service.state()["bookings"]
+        if each["status"] == "CANCELLED" and each["utc_confirmed_at"] and not each["test"]
+    ]
+
+    def cancelled(first, last):
+        return sum(first <= day < last for day in gone)
+
+    page = await shown().text("/cancellations?first=2026-11-01&last=2026-11-20")
+    november, today = dt.date(2026, 11, 1), TODAY + dt.timedelta(days=1)
+    now, then = cancelled(november, TODAY), cancelled(dt.date(2026, 10, 13), november)
+    assert min(now, then) > 0 != now - then
+    assert tiles(page)["cancelled-in"] == (
+        str(cancelled(november, today)),
+        f"{now} to Thu 19 Nov vs {then} in the 19 days before",
+    )
+    starts = [dt.date(2026, month, 1) for month in (9, 10, 11, 12)]
+    course = _course([None] * 9 + [cancelled(*month) for month in pairwise(starts)])
+    assert f'd="{course}"' in page.partition('data-tile="cancelled-in"')[2].partition("</li>")[0]
+
+    longer = tiles(await shown().text("/cancellations?first=2026-10-05&last=2026-11-19"))
+    assert longer["cancelled-in"] == (str(cancelled(dt.date(2026, 10, 5), TODAY)), ""), "21 August is not known"
+
+
 async def test_the_shares_of_one_month_are_bars_side_by_side(shown, published):
     found = ask(
         published,

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import SPANS, month_days, month_start, months
+from octo_sync.dashboard.days import DAY, SPANS, month_days, month_start, months
 from octo_sync.dashboard.links import bookings_page, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -55,7 +55,7 @@ def build(source: Source, filters: Filters) -> View:
         + pictures.in_part(first, known_from(source, filters.channel, made=True))
         + pictures.in_each(source, filters.channel),
         [
-            Section("", [Tiles([tile])]),
+            Section("", [Tiles([tile, _by_day(source, asked, today, behind("cancelled")({}))])]),
             Section(
                 "Money",
                 [_money(source.rows("cancellations_money", **asked), behind)],
@@ -75,6 +75,33 @@ def build(source: Source, filters: Filters) -> View:
             Section("Products", [_products(source.rows("cancellations_products", **asked), behind)]),
         ],
         Filters(first=first, last=last, product=filters.product, channel=filters.channel),
+    )
+
+
+def _by_day(source: Source, asked: dict[str, Any], today: date, href: str) -> Tile:
+    """What was cancelled in these days, beside as many whole days before where all of their bookings are known."""
+    first, last, known = asked["first"], asked["last"], known_from(source, asked["channel"]) or date.max
+    whole = min(last, today - DAY)
+    before = first - (whole - first) - DAY
+    across = months(month_start(last, -_BACK), last)
+    rows = source.rows("cancellations_days", **asked | {"first": min(before, across[0])})
+
+    def cancelled(begins: date, ends: date) -> int:
+        return sum(row["bookings"] for row in rows if begins <= row["cancelled_date"] <= ends)
+
+    said = ""
+    if known <= before < first:
+        now = f"{wording.count(cancelled(first, whole))} to {wording.short_day(whole)} " if whole < last else ""
+        days = wording.plural((first - before).days, "day")
+        said = f"{now}vs {wording.count(cancelled(before, first - DAY))} in the {days} before"
+    return Tile(
+        "Cancelled in these days",
+        wording.count(cancelled(first, last)),
+        said,
+        href=href,
+        name="cancelled-in",
+        course=[cancelled(*month_days(month)) if month >= known else None for month in across],
+        course_of=f"A month of cancellation, the {len(across)} up to then",
     )
 
 
