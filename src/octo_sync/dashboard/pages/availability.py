@@ -1,7 +1,8 @@
 """Availability health: what is wrong with the days ahead."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,10 +13,12 @@ from octo_sync.dashboard.pages.occupancy import MOST_DAYS
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
+from octo_sync.dashboard.week_earlier import ProductDays, occupancy, product_days
 from octo_sync.flows import wording
 
 _DRAWN = 40
 _SOON = 30
+_WEAK = 0.2
 _FASTER = 50
 _PAST = 90
 """Days of travel that are over, of which sell-outs are shown."""
@@ -39,7 +42,7 @@ def build(source: Source, filters: Filters) -> View:
         "Availability health",
         "The days ahead of each product on sale, from the day of the last verification.",
         [
-            Section("", [Tiles(_tiles(rows, behind, filters.product))]),
+            Section("", [Tiles(_tiles(rows, _ahead(source, rows, filters.product), behind, filters.product))]),
             Section("", [_chart(rows, behind)]),
             _faster(source.rows("availability_faster", product=filters.product)),
             _sold_out(source.rows("availability_sellouts", first=since, product=filters.product)),
@@ -115,7 +118,36 @@ def _loaded(until: object) -> str:
     return f"Availability was fetched up to {until}." if until else ""
 
 
-def _tiles(rows: list[dict[str, Any]], behind: _Behind, product: str | None) -> list[Tile]:
+def _ahead(source: Source, rows: list[dict[str, Any]], product: str | None) -> ProductDays:
+    """The days that the rows count, each product's from its own today on."""
+    todays = {row["product_key"]: row["as_of_date"] for row in rows}
+    last = max((row["last_day_loaded"] for row in rows if row["last_day_loaded"]), default=date.min)
+    found = product_days(source, min(todays.values(), default=date.min), last, product)
+    now, then = (
+        {key: row for key, row in of.items() if key[1] >= todays.get(key[0], date.max)}
+        for of in (found.now, found.then)
+    )
+    return ProductDays(now, then)
+
+
+def _many(which: Callable[[Mapping[str, Any]], bool], days: Sequence[Mapping[str, Any]]) -> int:
+    return sum(map(which, days))
+
+
+def _is_sold_out(row: Mapping[str, Any]) -> bool:
+    return bool(row["sold_out"] and row["sold_out"] + row["closed"] == row["departures"])
+
+
+def _is_closed(row: Mapping[str, Any]) -> bool:
+    return bool(row["closed"] == row["departures"])
+
+
+def _is_weak(row: Mapping[str, Any]) -> bool:
+    rate = occupancy([row])
+    return rate is not None and rate < _WEAK and not _is_sold_out(row)
+
+
+def _tiles(rows: list[dict[str, Any]], ahead: ProductDays, behind: _Behind, product: str | None) -> list[Tile]:
     days = sum(row["days"] for row in rows)
     soon = [
         row
@@ -128,14 +160,16 @@ def _tiles(rows: list[dict[str, Any]], behind: _Behind, product: str | None) -> 
             Tile(
                 label,
                 wording.count(sum(row[f"{of}_days"] for row in rows)),
-                f"{what}of {days:,} days on which a product has departures",
+                f"{ahead.beside_known(which)}{what}of {days:,} days on which a product has departures",
                 href=behind({}),
                 name=label.lower().replace(" ", "-"),
+                course=ahead.course(partial(_many, which)),
+                course_of="Products, a day of travel",
             )
-            for label, of, what in (
-                ("Sold-out days", "sold_out", ""),
-                ("Closed days", "closed", ""),
-                ("Weak days", "weak", "less than 20 % full, "),
+            for label, of, what, which in (
+                ("Sold-out days", "sold_out", "", _is_sold_out),
+                ("Closed days", "closed", "", _is_closed),
+                ("Weak days", "weak", "less than 20 % full, ", _is_weak),
             )
         ),
         Tile(

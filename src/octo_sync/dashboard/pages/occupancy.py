@@ -1,6 +1,6 @@
 """Occupancy: how full the days of travel are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -19,6 +19,7 @@ from octo_sync.dashboard.links import (
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Block, Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
+from octo_sync.dashboard.week_earlier import ProductDays, occupancy, product_days, total
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -47,6 +48,7 @@ def build(source: Source, filters: Filters) -> View:
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
     departures = source.rows("occupancy_departures", **asked, below=int(below), most=_WHOLE if filters.whole else _ROWS)
+    earlier = product_days(source, first, last, filters.product, int(below))
     numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0, "departures": 0}
     of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
     limits = [(said, f"{_here(asked, limit)}#weak", limit == below) for limit, said in _BELOW.items()]
@@ -55,7 +57,7 @@ def build(source: Source, filters: Filters) -> View:
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
-            Section("", [Tiles(_tiles(asked, products, numbers, below))]),
+            Section("", [Tiles(_tiles(asked, products, numbers, below, earlier, today))]),
             Section("", [heat_map.by_day(source, first, last, filters.product)]),
             Section("", [_days(days, filters.product), _hours(source.rows("occupancy_hours", **asked))]),
             *([_of_the_day(departures)] if first == last else []),
@@ -85,7 +87,21 @@ def _here(asked: dict[str, Any], below: str) -> str:
     return f"occupancy?{urlencode({name: value for name, value in given.items() if value})}"
 
 
-def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], below: str) -> list[Tile]:
+def _tiles(
+    asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], below: str, earlier: ProductDays, today: date
+) -> list[Tile]:
+    """Days that are over have no time beside them: they are as they were a week earlier."""
+
+    def beside(told: Callable[[Iterable[Mapping[str, Any]]], str]) -> str:
+        return earlier.beside(told) if asked["last"] >= today else ""
+
+    def counted(name: str) -> str:
+        return beside(lambda rows: wording.count(total(name)(rows)))
+
+    def percent(rows: Sequence[Mapping[str, Any]]) -> int | None:
+        rate = occupancy(rows)
+        return None if rate is None else round(100 * rate)
+
     taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
     departures, nearly = sum(row["departures"] for row in products), numbers["nearly"]
     doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
@@ -94,24 +110,32 @@ def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], belo
         Tile(
             "Occupancy",
             wording.share(taken / capacity) if capacity else "unknown",
-            f"{taken:,} of {capacity:,} places taken, of open departures with a known capacity{doubt}",
+            f"{beside(lambda rows: wording.share(occupancy(rows)))}{taken:,} of {capacity:,} places taken, of open "
+            f"departures with a known capacity{doubt}",
             "mark" if doubt else "",
             href=f"{here}#products",
             name="occupancy",
+            course=earlier.course(percent),
+            course_of="Percent, a day of travel",
         ),
         Tile(
             "Sold-out departures",
             wording.count(numbers["sold_out"]),
-            f"of {departures:,}; {nearly:,} {'other is' if nearly == 1 else 'others are'} at least 90 % full",
+            f"{counted('sold_out')}of {departures:,}; {nearly:,} {'other is' if nearly == 1 else 'others are'} "
+            "at least 90 % full",
             href=f"{here}#full",
             name="sold-out",
+            course=earlier.course(total("sold_out")),
+            course_of="A day of travel",
         ),
         Tile(
             "Weak departures",
             wording.count(numbers["weak"]),
-            f"not closed and less than {_BELOW[below]} full",
+            f"{counted('weak')}not closed and less than {_BELOW[below]} full",
             href=f"{here}#weak",
             name="weak",
+            course=earlier.course(total("weak")),
+            course_of="A day of travel",
         ),
     ]
 
