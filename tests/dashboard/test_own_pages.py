@@ -25,6 +25,7 @@ from octo_sync.dashboard.source import PAGE_SECONDS
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.errors import JournalError
 from octo_sync.flows import wording
+from octo_sync.flows.deploy.cron import words
 from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
 from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.journal import Run
@@ -99,7 +100,7 @@ async def test_what_is_in_quarantine_and_what_drifts_is_told(shown, changed):
 
     assert "It is no status." in section(page, "quarantine")
     assert "100 of 101; all of them: /data/ops.quarantine.csv." in section(page, "quarantine")
-    assert "newField field booking main 7" in section(page, "drift")
+    assert "newField field single bookings (booking) main 7" in section(page, "drift")
 
 
 async def test_the_runs_are_the_last_twenty_of_sql_newest_first(shown, changed):
@@ -149,15 +150,40 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
     page = await shown(status=status).text("/sync")
 
     assert "serve has been running since 2026-11-20 12:00 UTC." in section(page, "backlog")
-    assert "booking main 20 18 3 2 1" in section(page, "backlog")
+    assert "single bookings (booking) main 20 18 3 2 1" in section(page, "backlog")
     assert table(page, "Deletions waiting for confirmation") == [["main", "11 rows would go."]]
     assert table(page, "Missing fields whose values are kept") == [["main", "It sends no `pricing`."]]
     webhooks = section(page, "webhooks")
     assert "main subscribed, silent for 2:00:00, longer than usual 2026-11-20 12:00 UTC 12 1" in webhooks
     assert "told after 1.2 s (2026-11-20 12:00 UTC)" in webhooks
-    assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: its turn is now" in section(page, "next")
+    said = "everything (full) every day at 02:00, UTC 2026-11-21 02:00 UTC never late: its turn is now 0 2 * * *"
+    assert said in section(page, "next")
     idle = await shown(status=lambda: dataclasses.replace(status(), running=None)).text("/sync")
-    assert "never late: it waits until octo-sync serve is started" in section(idle, "next")
+    assert "never late: it waits until octo-sync serve is started 0 2 * * *" in section(idle, "next")
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("17 2 * * *", "every day at 02:17, Europe/Lisbon"),
+        ("0 7,19 * * *", "every day at 07:00 and 19:00, Europe/Lisbon"),
+        ("30 6 * * mon-fri", "on Mon, Tue, Wed, Thu, Fri at 06:30, Europe/Lisbon"),
+        ("*/15 * * * *", "every 15 minutes"),
+        ("*/15 * * * 0", "every 15 minutes, on Sun, Europe/Lisbon"),
+        ("15 * * * *", "every hour, 15 minutes past"),
+        ("0 * * * *", "every hour"),
+        ("* * * * *", "every minute"),
+        ("*/7 * * * *", ""),
+        ("5,20 * * * *", ""),
+        ("0 2 1 * *", ""),
+        ("0 2 * jan *", ""),
+        ("0 */3 * * *", ""),
+        ("* 2 * * *", ""),
+        ("0 2 * * last", ""),
+    ],
+)
+def test_a_schedule_is_said_in_words_where_these_are_few(expression, said):
+    assert words(expression, "Europe/Lisbon") == said
 
 
 async def test_a_run_that_failed_is_said_though_the_copy_knows_nothing_of_it(shown):

@@ -20,7 +20,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from octo_sync.dashboard.standing import Standing
 from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Shade, Table, Tiles, View
@@ -37,7 +36,7 @@ STATIC: Mapping[str, str] = {
 }
 """What is served as it lies there, and its type."""
 _PIECE = re.compile(r"(\d{4}-\d\d-\d\d|(?<![\d:])[+-]?\d[\d,]*(?:\.\d+)? [A-Z]{3}\b)")
-"""A day, or an amount with its currency."""
+"""A day, or an amount with its currency: neither is broken over two lines."""
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -176,12 +175,6 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
     return value.isoformat() if isinstance(value, date) else wording.plain(value)
 
 
-def _unbroken(text: str) -> Markup:
-    """A text, escaped, of which no day and no amount is broken over two lines."""
-    whole = Markup('<span class="at">{}</span>')
-    return Markup("").join(whole.format(part) if n % 2 else part for n, part in enumerate(_PIECE.split(text)))
-
-
 def csv_of(table: Table) -> bytes:
     """A table as a file: all rows, each value whole and as exports write it; the currency of its amounts is the last column."""
     amounts = [[found for value in row if isinstance(found := _bare(value), Money)] for row in table.rows]
@@ -260,7 +253,7 @@ def _environment() -> Environment:
         "shade": lambda value: value if isinstance(value, Shade) else None,
         "static": static_address,
         "course": _course,
-        "unbroken": _unbroken,
+        "pieces": _PIECE.split,
         "instant": wording.instant,
         "age": wording.age,
     }

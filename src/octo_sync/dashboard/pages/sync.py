@@ -8,10 +8,12 @@ from typing import Any
 from octo_sync.dashboard.acting import acts
 from octo_sync.dashboard.coverage_map import LEGEND, CoverageMap, coverage_map
 from octo_sync.dashboard.days import month_start
+from octo_sync.dashboard.kinds import kind_text, schedule_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View, listed
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
+from octo_sync.flows.deploy import cron
 from octo_sync.flows.status.report import ConnectionStatus, Status
 from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.journal import Run
@@ -136,7 +138,7 @@ def _freshness(source: Source, connections: Sequence[Mapping[str, Any]]) -> Sect
     table = listed(
         "How fresh each kind of data is",
         [row for row in source.rows("sync_freshness") if row["connection_id"] in names],
-        Column("Kind", "text", "resource"),
+        Column("Kind", "text", lambda row: kind_text(row["resource"])),
         Column("Channel", "text", lambda row: names[row["connection_id"]]),
         Column("Items", "number", "subjects"),
         Column("Verified longest ago", "instant", "oldest_verified_at"),
@@ -186,7 +188,7 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
     table = listed(
         "Pending fetches",
         [(each.name, kind) for each in connections for kind in each.kinds.values()],
-        Column("Kind", "text", lambda row: row[1].kind),
+        Column("Kind", "text", lambda row: kind_text(row[1].kind)),
         Column("Connection", "text", lambda row: row[0]),
         Column("Items", "number", lambda row: row[1].subjects),
         Column("Verified", "number", lambda row: row[1].verified),
@@ -247,11 +249,12 @@ def _next_runs(found: Status) -> list[Section]:
     table = listed(
         "When serve runs what",
         found.next_runs,
-        Column("Schedule", "text", lambda run: run.name),
-        Column("Cron", "text", lambda run: run.expression),
+        Column("What", "text", lambda run: schedule_text(run.name)),
+        Column("When", "text", lambda run: cron.words(run.expression, run.time_zone) or "as its cron text says"),
         Column("Next", "instant", lambda run: run.at, none="never"),
         Column("Last", "instant", lambda run: run.last_at, none="never"),
         Column("Remark", "text", lambda run: late if run.late else "", none=""),
+        Column("Cron text", "text", lambda run: run.expression),
     )
     return [Section("Next runs", [table], id="next")]
 
@@ -289,7 +292,7 @@ def _quarantine(source: Source) -> Section:
         "Records that could not be stored",
         found,
         Column("Key", "text", "key"),
-        Column("Kind", "text", "resource"),
+        Column("Kind", "text", lambda row: kind_text(row["resource"])),
         Column("Connection", "text", "connection_id"),
         Column("Where", "text", "path"),
         Column("Reason", "text", "reason"),
@@ -309,7 +312,7 @@ def _drift(source: Source) -> Section:
         found,
         Column("Name", "text", "name"),
         Column("What", "text", "kind"),
-        Column("Kind", "text", "resource"),
+        Column("Kind", "text", lambda row: kind_text(row["resource"])),
         Column("Connection", "text", "connection_id"),
         Column("Seen", "number", "seen_count"),
         Column("First", "instant", "first_seen_at_utc"),

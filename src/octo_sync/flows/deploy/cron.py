@@ -1,4 +1,4 @@
-"""A pipeline's cron expression in the words of crontab(5) and of systemd.time(7).
+"""A pipeline's cron expression in the words of crontab(5), of systemd.time(7) and of people.
 
 In the pipeline's own a day of the month and one of the week must both fit. crontab takes either of the two, systemd wants
 names; so fields are read into numbers and written anew.
@@ -12,6 +12,8 @@ from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _FIELDS = (range(60), range(24), range(1, 32), range(1, 13))
+_TIMES = 4
+"""Times of a day that a person reads in a row."""
 _PART = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 
 
@@ -44,6 +46,28 @@ def calendar(expression: str, time_zone: str) -> str:
 
     names = ",".join(WEEKDAYS[number].title() for number in week)
     return f"{names} *-{two(months)}-{two(days)} {two(hours)}:{two(minutes)}:00 {time_zone}".strip()
+
+
+def words(expression: str, time_zone: str) -> str:
+    """What people say: `every day at 02:17, UTC`; '' where that would take too many words."""
+    try:
+        minutes, hours, days, months, week = _read(expression)
+    except ConfigError:
+        return ""
+    if days or months or (hours and (not minutes or len(hours) * len(minutes) > _TIMES)):
+        return ""
+    on = f"on {', '.join(WEEKDAYS[number].title() for number in week)}"
+    if hours:
+        at = " and ".join(f"{hour:02}:{minute:02}" for hour in hours for minute in minutes)
+        return f"{on if week else 'every day'} at {at}, {time_zone}"
+    step = 60 // len(minutes) if minutes else 1
+    if len(minutes) == 1:
+        said = f"every hour, {minutes[0]} minutes past" if minutes[0] else "every hour"
+    elif minutes in ((), tuple(range(0, 60, step))):
+        said = f"every {step} minutes" if minutes else "every minute"
+    else:
+        return ""
+    return f"{said}, {on}, {time_zone}" if week else said
 
 
 def _read(expression: str) -> list[tuple[int, ...]]:

@@ -164,6 +164,7 @@ class NextRun:
     at: datetime | None
     last_at: datetime | None
     late: bool
+    time_zone: str = "UTC"
 
 
 @dataclass(slots=True)
@@ -285,9 +286,8 @@ def _next_runs(pipeline: Pipeline, journal: Journal | None, now: datetime, next_
         noted = journal.settings.get(f"schedule {name}") if journal else None
         last = datetime.fromisoformat(noted) if noted else None
         after = next_time(expression, zone, last) if last else None
-        found.append(
-            NextRun(name, expression, next_time(expression, zone, now), last, late=after is not None and after <= now)
-        )
+        late = after is not None and after <= now
+        found.append(NextRun(name, expression, next_time(expression, zone, now), last, late, zone))
     return found
 
 
