@@ -300,6 +300,8 @@ async def test_a_query_is_answered_and_nothing_of_a_number_is_rounded(shown):
     assert "JPY 1,200 csv" in section(page, "answer")
     page = await shown().text(sql("select timestamp '2026-11-20 00:00' as day, timestamp '2026-11-20 00:01' as time"))
     assert "2026-11-20 2026-11-20 00:01 csv" in section(page, "answer")
+    page = await shown().text(sql("select timestamp '2026-11-20' + range * interval '1 minute' as time from range(2)"))
+    assert "2026-11-20 00:00 2026-11-20 00:01 csv" in section(page, "answer"), "beside a time, midnight is one"
 
 
 @pytest.mark.deep(0.1, everyday=3)

@@ -168,6 +168,17 @@ async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
         assert "no such" not in plain(answer.text)
 
 
+async def test_a_hold_that_lapses_at_midnight_says_the_time(shown, variant):
+    folder = variant(
+        "midnight",
+        "update core.bookings set status = 'ON_HOLD', time_zone = 'UTC', utc_expires_at = timestamptz '2026-11-21 00:00+00' "
+        "where booking_uuid = (select min(booking_uuid) from core.bookings where status = 'CONFIRMED' and not is_test)",
+    )
+    page = await shown(folder).text("/today")
+    rows = table(page, "Holds that lapse in the next 24 hours, or travel today or tomorrow")
+    assert "Sat 21 Nov, 00:00" in {row[2].removesuffix(", after its departure") for row in rows}
+
+
 async def test_a_change_says_what_was_and_what_is(shown, variant):
     at = "timestamptz '2026-11-20 12:30:00+00'"
     one = "booking_uuid = (select min(booking_uuid) from core.bookings where status = 'REDEEMED' and not is_test)"

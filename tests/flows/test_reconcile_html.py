@@ -10,8 +10,9 @@ from decimal import Decimal
 import pytest
 from tests.flows.reconcile_outcome import NOTE, SEEN, UUID, difference, here_row, item, items, outcome, there_row
 
+from octo_sync.flows.reconcile.both_rows import side_by_side
 from octo_sync.flows.reconcile.page import ITEMS, write_html
-from octo_sync.reconciliation.model import Bucket
+from octo_sync.reconciliation.model import Bucket, FieldRule
 
 VOID = {"meta", "link", "br"}
 CELLS = {"td", "th", "dt", "dd", "b"}
@@ -126,6 +127,19 @@ def test_both_rows_stand_side_by_side_and_what_differs_is_marked(tmp_path):
     assert "status · state CONFIRMED OK" in table
     assert "product_name Harbour tour –" in table  # noqa: RUF001 - stands for nothing
     assert "Place in the ledger ledger.csv, line 17" in page.texts("dl")[2]
+
+
+@pytest.mark.parametrize(("there", "said"), [("00:30", ["00:00", "00:30"]), ("00:00", ["", ""])])
+def test_midnight_is_a_time_where_the_other_side_has_one_and_else_the_whole_day(there, said):
+    rules = dataclasses.replace(outcome([]).rules, fields=(FieldRule("starts", "starts"),))
+    rows = [
+        {"booking_uuid": "k", "starts": dt.datetime.fromisoformat(f"2026-11-20 {time}")} for time in ("00:00", there)
+    ]
+    found = item("k", Bucket.MISMATCHED, [difference("starts", "a", "b")], rows[:1], rows[1:])
+    shown = [
+        value for label, *both, _ in side_by_side(rules, found) if label == "starts" for side in both for value in side
+    ]
+    assert shown == [f"2026-11-20 {time}".strip() for time in said]
 
 
 def test_keys_that_differ_are_marked_column_by_column(tmp_path):

@@ -3,7 +3,7 @@
 Unknown is never 0. An amount is exact: it has the decimals of its currency, and more where the value has more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -127,16 +127,21 @@ def month(at: date) -> str:
     return f"{_MONTHS[at.month - 1]} {at.year:04}"
 
 
-def instant(at: datetime, *, seconds: bool = False) -> str:
+def instant(at: datetime, *, seconds: bool = False, timed: bool = False) -> str:
     """`2026-11-20 19:59 UTC`; with `seconds` to the second, where it has any.
 
-    A wall clock time has no zone; at midnight it is the whole day: `2026-11-20`.
+    A wall clock time has no zone; at midnight it is the whole day, `2026-11-20`, unless it is known to be `timed`.
     """
-    if at.tzinfo is None and at.time() == at.min.time():
+    if not timed and at.tzinfo is None and at.time() == at.min.time():
         return str(at.date())
     moment = at.astimezone(UTC) if at.tzinfo else at
     text = f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00") if seconds else f"{moment:%Y-%m-%d %H:%M}"
     return f"{text} UTC" if at.tzinfo else text
+
+
+def are_timed(values: Iterable[object]) -> bool:
+    """Whether wall clock times that belong together, as those of a column, are more than days: one is not at midnight."""
+    return any(isinstance(at, datetime) and at.tzinfo is None and at.time() != at.min.time() for at in values)
 
 
 def age(passed: timedelta) -> str:

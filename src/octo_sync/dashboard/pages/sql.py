@@ -15,7 +15,7 @@ from octo_sync.dashboard.view import Block, Column, Filters, Kind, Page, Section
 from octo_sync.destinations.base import Rows
 from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import ask
-from octo_sync.flows.wording import decimals
+from octo_sync.flows.wording import are_timed, decimals, instant
 
 ROWS = 1_000
 """At most so many rows are shown; the download has all."""
@@ -83,10 +83,14 @@ def _answer(wanted: Asked, found: Rows, seconds: float) -> Section:
     fields = {"q": wanted.text} | {FIELD + name: value for name, value in wanted.given.items() if value}
     count = f"{len(found.rows):,} row{'' if len(found.rows) == 1 else 's'}"
     more = f"Only the first {ROWS:,} rows are shown; the download has all of them." if found.truncated else ""
+    timed = [are_timed(row[place] for row in found.rows) for place in range(len(found.columns))]
     table = Table(
         caption=f"{'The first ' if found.truncated else ''}{count}, {seconds:.2f} s",
         columns=[Column(_cut(name), _kind(found, place)) for place, name in enumerate(found.columns)],
-        rows=[[_plain(value) for value in row] for row in decimals(found.columns, found.rows)],
+        rows=[
+            [_plain(value, timed=is_timed) for value, is_timed in zip(row, timed, strict=True)]
+            for row in decimals(found.columns, found.rows)
+        ],
         empty="No rows.",
         more=more,
     )
@@ -106,8 +110,13 @@ def _kind(found: Rows, place: int) -> Kind:
     return "date" if isinstance(value, date) else "text"
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever an engine hands out
-    """What a table shows as it is: nothing of a number is rounded away, and a long value is cut."""
+def _plain(value: Any, *, timed: bool) -> Any:  # noqa: ANN401 - whatever an engine hands out
+    """What a table shows as it is: nothing of a number is rounded away, and a long value is cut.
+
+    Where a column has times (`timed`), midnight is one too.
+    """
+    if timed and isinstance(value, datetime):
+        return instant(value, timed=True)
     if value is None or isinstance(value, bool | date):
         return value
     if isinstance(value, Decimal):

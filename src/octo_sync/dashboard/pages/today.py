@@ -277,7 +277,8 @@ def _holds(rows: _Rows, now: datetime) -> Section:
 
 def _lapses(row: Mapping[str, Any]) -> str | None:
     late = ", after its departure" if row["is_late"] else ""
-    return row["lapses_at"] and f"{start_text(row['lapses_at'])}{late}"
+    at = row["lapses_at"]
+    return at and f"{wording.short_day(at)}, {at:%H:%M}{late}"
 
 
 def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from octo_sync.flows.wording import NOTHING, instant, money_text, plain
+from octo_sync.flows.wording import NOTHING, are_timed, instant, money_text, plain
 from octo_sync.reconciliation.model import Item, Rules
 from octo_sync.reconciliation.rows import currency_of
 
@@ -33,8 +33,11 @@ def side_by_side(rules: Rules, item: Item) -> list[tuple[str, list[str], list[st
     differing = {name for difference in item.differences for name in difference.field.split("+")}
     rows: list[tuple[str, list[str], list[str], bool]] = []
     for name, name_there in dict.fromkeys(paired):
-        ours = [said(row.get(name), currency_of(rules, (row,), ()) or item.currency) for row in here]
-        theirs = [said(row.get(name_there), currency_of(rules, (), (row,)) or item.currency) for row in there]
+        timed = are_timed([*(row.get(name) for row in here), *(row.get(name_there) for row in there)])
+        ours = [said(row.get(name), currency_of(rules, (row,), ()) or item.currency, timed=timed) for row in here]
+        theirs = [
+            said(row.get(name_there), currency_of(rules, (), (row,)) or item.currency, timed=timed) for row in there
+        ]
         label = _BETWEEN.join(dict.fromkeys(each for each in (name, name_there) if each))
         if {*ours, *theirs} != {NOTHING}:
             rows.append((label, ours, theirs, bool(name) and name in differing))
@@ -57,8 +60,8 @@ def reference(rows: Iterable[Sequence[Any]]) -> str | None:
     return next((value for value in found if value != NOTHING), None)
 
 
-def said(value: object, currency: str | None = None) -> str:
-    """A value of a row as text; an amount in its currency."""
+def said(value: object, currency: str | None = None, *, timed: bool = False) -> str:
+    """A value of a row as text; an amount in its currency; midnight as a time where it is `timed`, else as a day."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -66,5 +69,5 @@ def said(value: object, currency: str | None = None) -> str:
     if isinstance(value, Decimal):
         return money_text(value, currency)
     if isinstance(value, datetime):
-        return instant(value, seconds=True)
+        return instant(value, seconds=True, timed=timed)
     return value.isoformat() if isinstance(value, date) else plain(value)
