@@ -44,12 +44,12 @@
     }));
   }
 
-  // Days and amounts in tables are read in one piece.
+  // Days, amounts, and kinds of guests with their number, are read in one piece in tables.
   const broken = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (broken.nextNode()) {
     const node = broken.currentNode, range = document.createRange();
     if (!node.parentElement.closest("td, tbody th")) continue;
-    for (const { 0: piece, index } of node.data.matchAll(/\d{4}-\d\d-\d\d|(?<![\d:])\d[\d,]*(\.\d+)? [A-Z]{3}\b/g)) {
+    for (const { 0: piece, index } of node.data.matchAll(/\d{4}-\d\d-\d\d|(?<![\d:])\d[\d,]*(\.\d+)? [A-Z]{3}\b|[^\s\d,;]{1,20} \d+(?=[,;]| \(|$)/g)) {
       range.setStart(node, index);
       range.setEnd(node, index + piece.length);
       if (new Set([...range.getClientRects()].map((each) => each.top)).size > 1) wrong.push(`broken over lines: ${piece}`);

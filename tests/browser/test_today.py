@@ -6,7 +6,10 @@ from urllib.parse import urlencode
 import pytest
 from tests.browser import copies
 from tests.browser.conftest import THEMES, WIDTHS
-from tests.browser.test_pages import ask, audited
+from tests.browser.test_pages import AUDIT, ask, audited
+
+LANDSCAPE = 1047
+"""Pixels: A4 on its side without its margins."""
 
 
 def looked_at(window, pictured, name):
@@ -125,6 +128,8 @@ def test_the_day_sheet_on_paper_is_a_table_a_day_and_nothing_else(look, base, tm
     # Chromium repeats a table's head on each sheet, and leaves out buttons in it.
     shown = "[...document.querySelectorAll('thead button')].map(each => getComputedStyle(each).display)"
     assert set(window.page.evaluate(shown)) == {"contents"}
+    window.page.set_viewport_size({"width": LANDSCAPE, "height": 700})
+    assert [each for each in window.page.evaluate(AUDIT)["wrong"] if each.startswith("broken")] == []
     window.page.pdf(path=tmp_path / "today.pdf", prefer_css_page_size=True)
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", (tmp_path / "today.pdf").read_bytes())
     assert boxes

@@ -119,7 +119,9 @@ async def test_who_is_on_hold_is_told_apart_by_kind(shown, variant):
         "core.bookings b where local_date = date '2026-11-20' and status = 'CONFIRMED' and not is_test and not is_deleted)",
         remake=True,
     )  # fmt: skip
-    sheet = table(await shown(folder).text("/today"), "Departures today")
+    page = await shown(folder).text("/today")
+    sheet = table(page, "Departures today")
+    assert re.search(r'on hold: <span class="at">[^<]+ \d+</span>', page), "no line ends between a kind and its number"
     held = [row for row in sheet if "on hold: " in row[3]]
     assert held
     for row in held:
