@@ -45,11 +45,13 @@ measured as (
   -- As in fct_departures: what is closed has nothing vacant, and that says nothing.
   select
     *,
-    case
-      when status is distinct from 'CLOSED' and capacity between 1 and 1000000000
-        and vacancies between -1000000000 and capacity then capacity - vacancies
-    end as taken
+    status is distinct from 'CLOSED' and capacity between 1 and 1000000000 and vacancies between -1000000000 and capacity
+      as is_measured
   from states
+),
+known as (
+  select *, case when is_measured then capacity - vacancies end as taken, case when is_measured then capacity end as places
+  from measured
 )
 select
   product_key,
@@ -58,10 +60,10 @@ select
   count(*) as departures,
   count(case when status = 'SOLD_OUT' then 1 end) as sold_out,
   count(case when status = 'CLOSED' then 1 end) as closed,
-  count(case when may_be_weak and status is distinct from 'SOLD_OUT' and taken * 100 < capacity * cast($below as bigint) then 1 end)
+  count(case when may_be_weak and status is distinct from 'SOLD_OUT' and taken * 100 < places * cast($below as bigint) then 1 end)
     as weak,
   cast(sum(taken) as bigint) as taken,
-  cast(sum(case when taken is not null then capacity end) as bigint) as capacity
-from measured
+  cast(sum(places) as bigint) as capacity
+from known
 group by product_key, travel_date, is_now
 order by product_key, travel_date, is_now
