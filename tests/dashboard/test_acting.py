@@ -249,7 +249,7 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
     path = f"/difference?{urlencode({'name': 'ledger', 'key': GROSS.key})}"
     page = (await dashboard.ask("GET", path, headers=ANA)).text
     assert table(page, "Both rows, column by column") == [
-        ["retail_amount · gross", "80.00", "90.00", "—", "differs"],
+        ["retail price (retail_amount · gross)", "80.00", "90.00", "—", "differs"],
         ["product <b>", "Tour", "—", "Tour", ""],
     ]
     assert re.findall(r'booking\?find=main%7C([^"&]*)[^>]*>(?:<[^>]*>)*([^<]*)<', page) == [(uuid, reference)]
@@ -375,7 +375,7 @@ async def test_where_one_side_counts_a_booking_as_sold_its_whole_price_is_the_di
     euros = [row for row in rows if row[1].endswith("EUR")]
     whole = wording.money_text(10 + kept[2] - gone[2], "EUR", sign=True)
     assert [row[-2] for row in table(page, AGES)] == [whole, "+10.00 EUR"]
-    assert "to the control totals, which are of every status, it is no difference" in plain(page)
+    assert "Control totals count cancelled bookings too, so they do not differ by it." in plain(page)
     assert [row[:2] + row[5:6] for row in euros[:3]] == [
         [gone[1], wording.money_text(-gone[2], "EUR", sign=True), str(days[gone[0]])],
         [kept[1], wording.money_text(kept[2], "EUR", sign=True), str(days[kept[0]])],

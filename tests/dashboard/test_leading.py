@@ -176,7 +176,7 @@ def test_the_differences_that_a_control_total_leads_to_add_up_to_it(shown, full)
     ].rows:
         found[currency, amount] += getattr(part, "value", part).amount
         if not isinstance(part, Link):
-            assert (currency, amount, part.amount) == ("EUR", "retail_amount", Decimal("0.5"))
+            assert (currency, amount, part.amount) == ("EUR", "retail price", Decimal("0.5"))
             continue
         assert number.href == part.href
         asked, _, place = part.href.removeprefix("reconcile?").partition("#")
@@ -186,7 +186,7 @@ def test_the_differences_that_a_control_total_leads_to_add_up_to_it(shown, full)
         assert sum(row[1].value.amount for row in rows) == part.value.amount, (currency, amount, bucket)
         assert len(rows) == number.value
     assert found == {key: amount for key, amount in differ.items() if amount}
-    assert differ["EUR", "retail_amount"] == Decimal("24.50")
+    assert differ["EUR", "retail price"] == Decimal("24.50")
 
 
 def test_pairs_in_two_currencies_are_a_part_of_the_totals_of_both(shown, variant):
@@ -207,7 +207,7 @@ def test_pairs_in_two_currencies_are_a_part_of_the_totals_of_both(shown, variant
     source = shown(folder).source
     (page,) = (page for page in all_pages() if page.name == "reconcile")
     (parts,) = (each for each in page.build(source, Filters()).tables() if each.caption.startswith("What the diff"))
-    said, rest = "EUR here, USD there", "in no list: within the tolerance, too fresh or out of window"
+    said, rest = "EUR here, USD there", "in no list: within the tolerance, too recent, or outside the compared days"
     for currency, amount in (("EUR", "-641.28"), ("USD", "694.95")):
         *pairs, (*_, words, _, left) = (row for row in parts.rows if row[0] == currency)
         assert (words, left.amount) == (f"the pairs in two currencies, and {rest}", Decimal(amount))

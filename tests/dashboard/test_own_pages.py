@@ -264,7 +264,7 @@ async def test_the_reconcile_page_has_totals_ages_and_each_difference(shown, cha
     assert "could not compare; ran" in section(page, f"recon-{ledger - 1}")
     assert "The last run failed; what is below was compared" in section(page, f"recon-{ledger - 1}")
     assert (
-        "EUR retail_amount 3 1,204.50 EUR 4 1,214.75 EUR 10.25 EUR JPY retail_amount 0 0 JPY 1 900 JPY 900 JPY"
+        "EUR retail price 3 1,204.50 EUR 4 1,214.75 EUR 10.25 EUR JPY retail price 0 0 JPY 1 900 JPY 900 JPY"
         in section(page, f"recon-{crm}-totals")
     )
     counts = " ".join(str(ages.get(age, 0)) for age in ("0-1", "2-7", "8-30", ">30"))

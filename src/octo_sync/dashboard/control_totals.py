@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from octo_sync.dashboard.differences import field_text
 from octo_sync.dashboard.view import Column, Link, Money, Table, listed
 from octo_sync.flows.reconcile.words import BUCKETS
 from octo_sync.flows.wording import currency_name
 
 _Row = Mapping[str, Any]
-_REST = "in no list: within the tolerance, too fresh or out of window"
+_REST = "in no list: within the tolerance, too recent, or outside the compared days"
 _THESE = "the pairs in two currencies, and "
 
 
@@ -50,7 +51,9 @@ class ControlTotals:
                 ours, theirs = _amount(here, name), _amount(there, name)
                 amounts = [Money(amount, currency) if name else None for amount in (ours, theirs, theirs - ours)]
                 named = Link(currency_name(currency), page(currency=currency)) if currency else currency_name(currency)
-                rows.append((named, name, counts[0], amounts[0], counts[1], amounts[1], amounts[2]))
+                rows.append(
+                    (named, field_text(name) if name else "", counts[0], amounts[0], counts[1], amounts[1], amounts[2])
+                )
         columns = [
             Column("Currency"),
             Column("Amount"),
@@ -97,7 +100,7 @@ class ControlTotals:
             caption,
             found,
             Column("Currency", "text", lambda row: currency_name(row["currency"])),
-            Column("Amount", "text", "total"),
+            Column("Amount", "text", lambda row: field_text(row["total"])),
             Column("Bucket", "text", "said"),
             Column("Differences", "number", "number", href=behind_of),
             Column(

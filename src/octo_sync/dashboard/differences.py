@@ -11,6 +11,53 @@ from octo_sync.flows.reconcile.both_rows import reference
 from octo_sync.flows.wording import NOTHING
 
 Row = Mapping[str, Any]
+_FIELDS = {
+    "booking_date": "day of booking",
+    "booking_uuid": "uuid",
+    "cancellation_refund": "refund",
+    "cancelled_date": "day of cancellation",
+    "channel_name": "channel",
+    "connection_id": "connection",
+    "currency_precision": "decimals of the currency",
+    "local_start_at": "start at the venue",
+    "net_amount": "net price",
+    "net_minor": "net price in minor units",
+    "option_id": "id of the option",
+    "option_name": "option",
+    "original_amount": "price before discounts",
+    "original_minor": "price before discounts in minor units",
+    "pax_count": "guests",
+    "product_id": "id of the product",
+    "product_name": "product",
+    "reseller_reference": "reseller's reference",
+    "retail_amount": "retail price",
+    "retail_minor": "retail price in minor units",
+    "supplier_reference": "supplier's reference",
+    "tax_amount": "taxes",
+    "tax_minor": "taxes in minor units",
+    "travel_date": "day of travel",
+    "unit_count": "tickets",
+    "utc_cancelled_at": "cancelled at",
+    "utc_confirmed_at": "confirmed at",
+    "utc_created_at": "made at",
+    "utc_expires_at": "hold lapses at",
+    "utc_redeemed_at": "used at",
+    "utc_start_at": "start",
+    "utc_updated_at": "changed at the service",
+    "verified_at_utc": "last verified",
+}
+"""What people call the columns of this side."""
+
+
+def field_text(field: str) -> str:
+    """A compared field: `retail price`; several of a key are joined by a plus; '' is the whole row."""
+    return " + ".join(_FIELDS.get(name, name.replace("_", " ")) for name in field.split("+")) or "whole row"
+
+
+def label_text(label: str) -> str:
+    """A column of both rows, with its exact names: `retail price (retail_amount · gross)`."""
+    name = label.partition(" · ")[0]
+    return f"{_FIELDS[name]} ({label})" if name in _FIELDS else label
 
 
 def decided(source: Source, rows: Iterable[Row]) -> tuple[list[Row], str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from octo_sync.dashboard.differences import decided, reason
+from octo_sync.dashboard.differences import decided, field_text, reason
 from octo_sync.dashboard.links import (
     booking_page,
     booking_text,
@@ -235,7 +235,7 @@ def _differences(source: Source, rows: Sequence[_Row]) -> Item:
         Column("Comparison", "text", "recon_name", href=difference_page),
         Column("State", "text", "state"),
         Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], row["bucket"])),
-        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Field", "text", lambda row: field_text(row["field"])),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
         Column("Difference", "number", difference),

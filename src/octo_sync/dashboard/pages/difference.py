@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.differences import called, decided, reason
+from octo_sync.dashboard.differences import called, decided, field_text, label_text, reason
 from octo_sync.dashboard.links import booking_page, booking_text
 from octo_sync.dashboard.pages.reconcile import difference, value_text
 from octo_sync.dashboard.source import Source
@@ -82,7 +82,7 @@ def _both(rows: Sequence[_Row]) -> list[Item]:
         for side, values in (("Here", found[0][1]), ("There", found[0][2]))
         for number in range(1, len(values) + 1)
     ]
-    lines = [[label, *here, *there, "differs" if differs else ""] for label, here, there, differs in found]
+    lines = [[label_text(label), *here, *there, "differs" if differs else ""] for label, here, there, differs in found]
     return [Table("Both rows, column by column", [Column("Column"), *heads, Column("Compared")], lines)]
 
 
@@ -90,7 +90,7 @@ def _fields(rows: Sequence[_Row]) -> Item:
     return listed(
         "Fields of this key that differ or differed",
         rows,
-        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Field", "text", lambda row: field_text(row["field"])),
         Column("State", "text", "state"),
         Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], (row["bucket"],))[0]),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),

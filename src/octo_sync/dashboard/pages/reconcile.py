@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard.control_totals import ControlTotals
-from octo_sync.dashboard.differences import called, decided, reason
+from octo_sync.dashboard.differences import called, decided, field_text, reason
 from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
@@ -170,8 +170,9 @@ def _totals(name: str, totals: ControlTotals, rows: Sequence[Mapping[str, Any]],
             totals.table(title, partial(_filtered, name, place)),
             totals.parts(f"What the differences of these totals are made of, {name}", rows, behind),
         ],
-        "Of all rows as they were read, of every status, before anything was matched; each difference is there minus here. "
-        "Below: the differences found then that add up to it, those with an amount alone.",
+        "What each side comes to in all, cancelled bookings included, whether or not a booking is on both sides. Each "
+        "difference is there minus here. The table below says which of the differences found then make it up; those that are "
+        "of no amount, such as a status, are not in it.",
         id=f"{place}-totals",
     )
 
@@ -218,8 +219,8 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
         empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
     note = (
-        "A booking that one side alone has as sold counts with its whole price; to the control totals, which are of every "
-        "status, it is no difference."
+        "A booking that only one side counts as sold is here with its whole price. Control totals count cancelled bookings "
+        "too, so they do not differ by it."
     )
     return Section(f"Ageing of {name}{days}", [table], note, id=f"{place}-ages")
 
@@ -259,7 +260,7 @@ def _only(name: str, filters: Filters) -> list[Item]:
     only = [
         _bucket(chosen.get("bucket", "")),
         chosen.get("currency", ""),
-        f"in the total of {chosen['total']}" if chosen.get("total") else "",
+        f"in the total of {field_text(chosen['total'])}" if chosen.get("total") else "",
         f"{chosen['age']} days old" if chosen.get("age") else "",
         f"from {filters.first}" if filters.first else "",
         f"to {filters.last}" if filters.last else "",
@@ -296,7 +297,7 @@ def _what() -> list[Column]:
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
         Column("Day", "text", _day),
         Column("Channel", "text", "channel_name"),
-        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Field", "text", lambda row: field_text(row["field"])),
         Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
     ]
 
