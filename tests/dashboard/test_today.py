@@ -170,6 +170,35 @@ async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
         assert "no such" not in plain(answer.text)
 
 
+async def test_holds_of_the_canary_are_in_no_list_and_counted_nowhere(shown, variant):
+    folder = variant(
+        "canary",
+        "update core.bookings set status = 'ON_HOLD', utc_expires_at = timestamptz '2026-11-20 18:00+00' "
+        "where booking_uuid = (select min(booking_uuid) from core.bookings where status = 'CONFIRMED' and not is_test)",
+    )
+    before = await shown(folder).text("/today?since=7d")
+
+    def listed(page):
+        holds, _, changes = page.partition('id="holds"')[2].partition('id="changes"')
+        return [set(re.findall(r"find=main%7C([0-9a-f-]+)", part)) for part in (holds, changes)]
+
+    def counted(page):
+        return [int(tiles(page)[name][0]) for name in ("holds", "changes")]
+
+    (held,), (changed, *others) = map(sorted, listed(before))
+    after = await shown(folder, canaries=lambda: frozenset({held, changed})).text("/today?since=7d")
+    assert listed(after) == [set(), set(others) - {held}]
+    gone = 1 + (held in others)
+    assert counted(after) == [0, counted(before)[1] - gone]
+    assert f"{wording.plural(gone, 'hold')} of the canary: left out." in after
+    assert "canary" not in before
+
+    def unreadable():
+        raise JournalError("It is gone.")
+
+    assert counted(await shown(folder, canaries=unreadable).text("/today?since=7d")) == counted(before)
+
+
 async def test_a_hold_that_lapses_at_midnight_says_the_time(shown, variant):
     folder = variant(
         "midnight",

@@ -8,8 +8,9 @@ from tests.flows.harness import NOON
 from tests.flows.test_notify import state, told
 from tests.flows.test_silence import ADDRESS, HASH
 
+from octo_sync.app.project import dashboard_source
 from octo_sync.errors import RequestRefused
-from octo_sync.flows.webhooks.canary import Canary, fly, forget, last
+from octo_sync.flows.webhooks.canary import Canary, fly, forget, holds, last
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.journal import Received
 
@@ -64,7 +65,19 @@ async def test_a_hold_that_is_told_is_measured_and_released(skies):
     assert canary == last(skies.ports.journal, "main")
     assert 1.0 < canary.lag < 60
     assert (canary.problem, canary.held, canary.is_untold) == (None, None, False)
+    assert uuid in holds(skies.ports.journal, ["other", "main"])
+    assert uuid in dashboard_source(skies.project.pipeline, skies.project.clock).canaries(), "pages know it"
     assert [status for _, status in skies.holds()] in (["CANCELLED"], ["EXPIRED"])
+
+
+async def test_holds_are_remembered_for_as_long_as_pages_tell_of_them(skies):
+    made = []
+    for days in (0, 7, 2):
+        skies.project.clock.advance(days=days)
+        await skies.fly()
+        made = [uuid for uuid, _ in skies.holds()]
+    kept = holds(skies.ports.journal, ["main"])
+    assert [uuid in kept for uuid in made].count(True) == len(made) - 1 == 2
 
 
 async def test_a_hold_of_which_nobody_tells_is_silence_until_something_comes(skies):

@@ -29,6 +29,7 @@ from octo_sync.flows.status.report import Status, status
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.sharing import Sharing
+from octo_sync.flows.webhooks import canary
 from octo_sync.journal import Delivery, Journal, Lease, Share, join, locked
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
@@ -354,6 +355,12 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
         with open_journal(pipeline, clock) as journal:
             return journal.inbox.about(connection, booking, _SHOWN)
 
+    def canaries() -> frozenset[str]:
+        if not Journal.exists(pipeline.journal):
+            return frozenset()
+        with open_journal(pipeline, clock) as journal:
+            return canary.holds(journal, [each.name for each in pipeline.connections])
+
     may_act = bool(pipeline.dashboard_token or pipeline.dashboard.user_header)
     return Source(
         published(pipeline),
@@ -362,5 +369,6 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
         status=how_it_is,
         stale_after=pipeline.notify.stale_after,
         deliveries=deliveries,
+        canaries=canaries,
         acts=Acts(partial(open_journal, pipeline, clock), clock, pipeline.reconciliations) if may_act else None,
     )

@@ -96,6 +96,7 @@ class Source:
         status: How the project is, from the journal; None where there is none. Blocking.
         acts: What people may do on pages; None where they may do nothing.
         deliveries: Which deliveries named a booking, by connection and uuid; None without a journal. Blocking.
+        canaries: The uuids of what canaries held of late; None without a journal. Blocking.
     """
 
     def __init__(
@@ -108,9 +109,10 @@ class Source:
         stale_after: float = 26 * 3600.0,
         acts: Acts | None = None,
         deliveries: Callable[[str, str], list[Delivery]] | None = None,
+        canaries: Callable[[], frozenset[str]] | None = None,
     ) -> None:
         self.place, self.directory, self.now, self.status = place, directory, now, status
-        self.stale_after, self.acts, self.deliveries = stale_after, acts, deliveries
+        self.stale_after, self.acts, self.deliveries, self.canaries = stale_after, acts, deliveries, canaries
         self._queries = {q.file.path.stem: q for q in ask.questions(directory, "dashboard")}
         self._lock = threading.Lock()
         self._opening = threading.Lock()

@@ -22,7 +22,7 @@ from octo_sync.dashboard.links import (
 )
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
-from octo_sync.errors import QueryError
+from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import wording
 
 _Rows = Sequence[Mapping[str, Any]]
@@ -48,8 +48,11 @@ def build(source: Source, filters: Filters) -> View:
     now, product = source.now().replace(second=0, microsecond=0), filters.product
     departures = source.rows("today", now=now, product=product)
     known = source.rows("today_days", now=now, product=product)
-    holds = source.rows("today_holds", now=now, until=now + _HOLDS, product=product)
-    changes = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
+    own = _canaries(source)
+    holds = _without(own, source.rows("today_holds", now=now, until=now + _HOLDS, product=product))
+    seen = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
+    changes = _without(own, seen)
+    canaries = _told(seen) - _told(changes)
     ahead = source.rows("today_ahead", now=now, product=product)
     dates = {"first": now.date(), "last": now.date(), "by": now.date(), "since": None}
     anything = dict.fromkeys(("channel", "currency", "tax", "least", "greatest"))
@@ -75,11 +78,29 @@ def build(source: Source, filters: Filters) -> View:
             Section("", [Tiles(tiles)], paper="none"),
             *days,
             _holds(holds, now),
-            _changes(changes, since, choices),
+            _changes(changes, canaries, since, choices),
             _ahead(ahead),
         ],
         filters,
     )
+
+
+def _canaries(source: Source) -> frozenset[str]:
+    """The uuids of holds that are the program's own; none where nobody can tell."""
+    try:
+        return source.canaries() if source.canaries else frozenset()
+    except OctoSyncError:
+        return frozenset()
+
+
+def _without(own: frozenset[str], rows: _Rows) -> _Rows:
+    """The rows of other bookings: a uuid is the same through each connection."""
+    return [row for row in rows if row["booking_key"].rpartition("|")[2] not in own]
+
+
+def _told(changes: _Rows) -> int:
+    """How many of them are changes."""
+    return sum(row["kind"] in _WHAT for row in changes)
 
 
 def _tiles(
@@ -125,7 +146,7 @@ def _tiles(
         ),
         Tile(
             f"Bookings changed, last {_SINCE[since][0]}",
-            wording.count(sum(kinds[kind] for kind in _WHAT)),
+            wording.count(_told(changes)),
             ", ".join(told),
             href=_at("changes", since, product),
             name="changes",
@@ -281,7 +302,7 @@ def _lapses(row: Mapping[str, Any]) -> str | None:
     return at and f"{wording.short_day(at)}, {at:%H:%M}{late}"
 
 
-def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:
+def _changes(rows: _Rows, canaries: int, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:
     told, read = [row for row in rows if row["kind"] in _WHAT], sum(row["kind"] == "read" for row in rows)
     words = _SINCE[since][0]
     note = (
@@ -290,6 +311,8 @@ def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) 
     )
     if read:
         note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
+    if canaries:
+        note += f" {wording.plural(canaries, 'hold')} of the canary: left out."
     table = listed(
         f"Bookings that changed in the last {words}",
         told,

@@ -7,6 +7,7 @@ the connection counts as silent at once, so that everything that is done about s
 import asyncio
 import json
 import logging
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ log = logging.getLogger("octo_sync")
 
 _NOTED = "canary"
 """The journal's setting of a connection: how its last canary ended."""
+_HOLDS = "canary_holds"
+"""And when it made which holds, by their uuids."""
+_KEPT = timedelta(days=8)
+"""How long these are remembered; pages tell of what changed in seven days at most."""
 _PATIENCE, _LOOK = 120.0, 0.2
 """Seconds until a hold counts as not told, and between two looks: a process of its own may receive."""
 _DAYS_AHEAD = 30
@@ -74,6 +79,22 @@ def last(journal: Journal, connection: str) -> Canary | None:
         return None
     values = json.loads(noted)
     return Canary(**{**values, "at": datetime.fromisoformat(values["at"])})
+
+
+def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
+    """The uuids of what canaries held, or may have held, in the last eight days. Blocking."""
+    return frozenset(uuid for connection in connections for uuid in _held(journal, connection))
+
+
+def _held(journal: Journal, connection: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(journal.settings.get(_HOLDS, connection=connection) or "{}")
+    return found
+
+
+def _remember(journal: Journal, connection: str, uuid: str, at: datetime) -> None:
+    before = _held(journal, connection).items()
+    kept = {each: when for each, when in before if datetime.fromisoformat(when) > at - _KEPT}
+    journal.settings.set(_HOLDS, json.dumps(kept | {uuid: at.isoformat()}), connection=connection)
 
 
 def untold_since(journal: Journal, connection: str) -> datetime | None:
@@ -131,6 +152,8 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
 
 async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
     value = json.dumps({**asdict(canary), "at": canary.at.isoformat()})
+    if canary.held is not None:
+        await asyncio.to_thread(_remember, journal, connection, canary.held, canary.at)
     await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)
     if canary.held is None or canary.problem is not None:
         log.info("action=canary connection=%s lag=%s problem=%s", connection, canary.lag, canary.problem)
