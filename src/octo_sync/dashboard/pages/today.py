@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard import usual_days
+from octo_sync.dashboard import changes_text, own_holds, usual_days
 from octo_sync.dashboard.links import (
     booking_page,
     departure_page,
@@ -18,11 +18,10 @@ from octo_sync.dashboard.links import (
     full_text,
     has_left,
     start_text,
-    status_text,
 )
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
-from octo_sync.errors import OctoSyncError, QueryError
+from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _Rows = Sequence[Mapping[str, Any]]
@@ -48,10 +47,10 @@ def build(source: Source, filters: Filters) -> View:
     now, product = source.now().replace(second=0, microsecond=0), filters.product
     departures = source.rows("today", now=now, product=product)
     known = source.rows("today_days", now=now, product=product)
-    own = _canaries(source)
-    holds = _without(own, source.rows("today_holds", now=now, until=now + _HOLDS, product=product))
+    own = own_holds.uuids(source)
+    holds = own_holds.without(own, source.rows("today_holds", now=now, until=now + _HOLDS, product=product))
     seen = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
-    changes = _without(own, seen)
+    changes = own_holds.without(own, seen)
     canaries = _told(seen) - _told(changes)
     ahead = source.rows("today_ahead", now=now, product=product)
     dates = {"first": now.date(), "last": now.date(), "by": now.date(), "since": None}
@@ -83,19 +82,6 @@ def build(source: Source, filters: Filters) -> View:
         ],
         filters,
     )
-
-
-def _canaries(source: Source) -> frozenset[str]:
-    """The uuids of holds that are the program's own; none where nobody can tell."""
-    try:
-        return source.canaries() if source.canaries else frozenset()
-    except OctoSyncError:
-        return frozenset()
-
-
-def _without(own: frozenset[str], rows: _Rows) -> _Rows:
-    """The rows of other bookings: a uuid is the same through each connection."""
-    return [row for row in rows if row["booking_key"].rpartition("|")[2] not in own]
 
 
 def _told(changes: _Rows) -> int:
@@ -203,7 +189,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
             f"Departures {name.lower()}",
             rows,
             Column("Start", "text", start),
-            Column("Departure", "text", _named, href=departure_page),
+            Column("Departure", "text", changes_text.named, href=departure_page),
             Column("Our guests", "number", "sold", none="unknown", href=_there("sold")),
             Column("By kind", "text", _by_kind),
             Column("Extras", "text", "extras", none=""),
@@ -263,12 +249,6 @@ def _others(number: int) -> str:
     return f" and {wording.plural(number, 'other')}" if number > 0 else ""
 
 
-def _named(row: Mapping[str, Any]) -> str:
-    """The departure's name: the option is left out where it says nothing new."""
-    named = dict.fromkeys(filter(None, (row["product_name"], row["option_name"])))
-    return " · ".join(named) or "product not known"
-
-
 def _free(row: Mapping[str, Any]) -> str:
     if not row["is_known"]:
         return "departure not known"
@@ -286,7 +266,10 @@ def _holds(rows: _Rows, now: datetime) -> Section:
         Column("Lapses in", "text", lapses_in, none="unknown"),
         Column("At the venue", "text", _lapses),
         Column(
-            "Departure", "text", lambda row: f"{start_text(row['local_start_at'])} {_named(row)}", href=departure_page
+            "Departure",
+            "text",
+            lambda row: f"{start_text(row['local_start_at'])} {changes_text.named(row)}",
+            href=departure_page,
         ),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
@@ -317,10 +300,10 @@ def _changes(rows: _Rows, canaries: int, since: str, choices: Sequence[tuple[str
         f"Bookings that changed in the last {words}",
         told,
         Column("Booking", "text", "reference", href=booking_page),
-        Column("What", "text", _what),
-        Column("Before → now", "text", _before_and_now),
+        Column("What", "text", changes_text.what),
+        Column("Before → now", "text", changes_text.before_and_now),
         Column("Travels", "date", "travel_date", none="open", href=departure_page),
-        Column("Product", "text", _named),
+        Column("Product", "text", changes_text.named),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
         Column("Seen", "instant", "event_at_utc"),
@@ -331,43 +314,13 @@ def _changes(rows: _Rows, canaries: int, since: str, choices: Sequence[tuple[str
     return Section("What changed", items, note, "changes", "none")
 
 
-def _what(row: Mapping[str, Any]) -> str:
-    if row["kind"] == "changed" and row["status_before"] == "REDEEMED" != row["status"]:
-        return "not used any more"
-    if row["kind"] == "new" and row["status"] == "CANCELLED":
-        return "new, cancelled since"
-    return "deleted at the service" if row["kind"] == "gone" else str(row["kind"])
-
-
-def _before_and_now(row: Mapping[str, Any]) -> str:
-    """`guests 2 → 3; price 40.00 EUR → 60.00 EUR`; of what is new its status alone."""
-    was = {name.removesuffix("_before"): value for name, value in row.items() if name.endswith("_before")}
-    if row["kind"] == "gone":
-        return f"was {status_text(was['status'])}"
-    if was["status"] is None:
-        return status_text(row["status"])
-
-    def amount(of: Mapping[str, Any], name: str) -> str:
-        return wording.money_text(of[name], of["currency"]) or wording.UNKNOWN
-
-    told = (
-        ("", status_text(was["status"]), status_text(row["status"])),
-        ("day ", was["travel_date"] or "open", row["travel_date"] or "open"),
-        ("", _named(was), _named(row)),
-        ("guests ", wording.count(was["pax_count"]), wording.count(row["pax_count"])),
-        ("price ", amount(was, "retail_amount"), amount(row, "retail_amount")),
-        ("net price ", amount(was, "net_amount"), amount(row, "net_amount")),
-    )
-    return "; ".join(f"{what}{before} → {now}" for what, before, now in told if before != now)
-
-
 def _ahead(rows: _Rows) -> Section:
     tables = [
         listed(
             f"{state.capitalize()} departures of today and the next seven days",
             [row for row in rows if row["state"] == state],
             Column("Start", "text", lambda row: start_text(row["local_start_at"])),
-            Column("Departure", "text", _named, href=departure_page),
+            Column("Departure", "text", changes_text.named, href=departure_page),
             Column("Our guests", "number", "our_guests", none="unknown"),
             Column("Taken", "number", "taken", none="unknown"),
             Column("Capacity", "number", "capacity", none="unknown"),
