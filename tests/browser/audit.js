@@ -49,7 +49,7 @@
   while (broken.nextNode()) {
     const node = broken.currentNode, range = document.createRange();
     if (!node.parentElement.closest("td, tbody th")) continue;
-    for (const { 0: piece, index } of node.data.matchAll(/\d{4}-\d\d-\d\d|(?<![\d:])\d[\d,]*(\.\d+)? [A-Z]{3}\b|[^\s\d,;]{1,20} \d+(?=[,;]| \(|$)/g)) {
+    for (const { 0: piece, index } of node.data.matchAll(/\d{4}-\d\d-\d\d|(?<![\w:.])\d[\d,]*(\.\d+)? [A-Z]{3}\b|(?<!\S)[^\s\d,;]{1,20} \d+(?=[,;]| \(|$)/g)) {
       range.setStart(node, index);
       range.setEnd(node, index + piece.length);
       if (new Set([...range.getClientRects()].map((each) => each.top)).size > 1) wrong.push(`broken over lines: ${piece}`);

@@ -136,7 +136,7 @@ class Parsed(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.shapes, self.texts, self.cut, self.links, self.inside = set(), [], [], [], ""
+        self.shapes, self.texts, self.cut, self.links, self.inside, self.joined = set(), [], [], [], "", False
         self.feed(page)
         self.close()
         texts = Counter(MARKER.findall("\0".join(self.texts + self.cut)))
@@ -150,15 +150,20 @@ class Parsed(HTMLParser):
         addresses = [value for name, value in attrs if name in ("href", "src", "action", "formaction")]
         assert all(re.match(r"\.{1,2}/|#content$", each) for each in addresses), addresses
         self.links += addresses
-        self.texts += [value for _, value in attrs if value]
+        # What is not broken over two lines is a part of the text around it.
+        self.joined = attrs == [("class", "at")] and tag == "span" and self.inside in ("bdi", "span")
+        self.texts += [] if self.joined else [value for _, value in attrs if value]
         self.inside = tag
 
-    def handle_endtag(self, _tag):
-        self.inside = ""
+    def handle_endtag(self, tag):
+        self.joined = self.joined and tag == "span"
+        self.inside = "span" if self.joined else ""
 
     def handle_data(self, data):
         if self.inside == "script" and data.strip():
             self.texts += leaves(json.loads(data))
+        elif self.joined:
+            self.texts[-1] += data
         else:
             (self.cut if self.inside == "option" else self.texts).append(data)
 

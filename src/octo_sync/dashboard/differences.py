@@ -50,8 +50,9 @@ _FIELDS = {
 
 
 def field_text(field: str) -> str:
-    """A compared field: `retail price`; several of a key are joined by a plus; '' is the whole row."""
-    return " + ".join(_FIELDS.get(name, name.replace("_", " ")) for name in field.split("+")) or "whole row"
+    """A compared field: `retail price`; several of a key are joined by a plus, '' is the whole row; others as they are."""
+    named = [_FIELDS.get(name, "") for name in field.split("+")]
+    return " + ".join(named) if all(named) else field or "whole row"
 
 
 def label_text(label: str) -> str:

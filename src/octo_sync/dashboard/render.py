@@ -36,7 +36,8 @@ STATIC: Mapping[str, str] = {
 }
 """What is served as it lies there, and its type."""
 _PIECE = re.compile(
-    r"(\d{4}-\d\d-\d\d|(?<![\d:])[+-]?\d[\d,]*(?:\.\d+)? [A-Z]{3}\b|[^\s\d,;]{1,20} \d+(?=[,;]| \(|$))", re.MULTILINE
+    r"(\d{4}-\d\d-\d\d|(?<![\w:.])[+-]?\d[\d,]*(?:\.\d+)? [A-Z]{3}\b|(?<!\S)[^\s\d,;]{1,20} \d+(?=[,;]| \(|$))",
+    re.MULTILINE,
 )
 """What is not broken over two lines: a day, an amount with its currency, a kind of guest or extra with its number."""
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
