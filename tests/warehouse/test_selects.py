@@ -1,5 +1,6 @@
 """Sums of bookings and lists of departures on the pages: against the sandbox's own state, whatever is chosen."""
 
+from statistics import median
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -137,3 +138,112 @@ def test_departures_are_listed_by_how_full_they_are(engine, world, days, below):
 
         same(found, [d for d in places if d["place"] <= most])
     assert len({d["state"] for d in departures(world, **window, below=below)}) > 1
+
+
+def test_bookings_of_a_day_are_counted_by_channel(engine, world):
+    made = grouped(
+        [b for b in world.now.bookings if AROUND["first"] <= b["booking_date"] <= TODAY], "booking_date", "connection"
+    )
+
+    def counted(day, channel):
+        rows = made.get((day, channel.connection), [])
+        sold = [b for b in rows if b["sold"]]
+        return {
+            "booking_date": day,
+            "connection_id": channel.connection,
+            "channel_name": channel.name,
+            "made": len(rows),
+            "bookings": sum(b["was_sold"] for b in rows),
+            "sold": len(sold),
+            "sold_without_guests": sum(b["guests"] is None for b in sold),
+            "still_open": sum(b["status"] in ("ON_HOLD", "PENDING") for b in rows),
+            "cancelled": sum(b["was_sold"] and b["cancelled"] for b in rows),
+            "guests": people(sold),
+            "is_complete": channel.knows(day),
+        }
+
+    found = page(engine, "bookings_by_channel", first=AROUND["first"], last=TODAY)
+
+    days = {row["booking_date"] for row in found}
+    same(found, [counted(day, channel) for day in days for channel in world.now.channels])
+    assert {day for day, _ in made} <= days
+
+
+def test_sold_bookings_without_a_day_of_travel_are_in_no_month(engine, world):
+    undated = [named(b) for b in world.now.bookings if b["sold"] and b["travel_date"] is None]
+    for only in ({}, {"channel": undated[0]["connection"]}, {"currency": undated[0]["currency"]}):
+        columns = {"channel": "connection", "currency": "currency"}
+        of = [b for b in undated if all(b[columns[field]] == value for field, value in only.items())]
+        same(
+            page(engine, "revenue_undated", **only),
+            [
+                {
+                    "currency": currency,
+                    "bookings": len(rows),
+                    "redeemed": sum(b["status"] == "REDEEMED" for b in rows),
+                    "retail_amount": total(rows, "retail"),
+                }
+                for (currency,), rows in grouped(of, "currency").items()
+            ],
+        )
+
+
+def test_guests_come_on_the_books_and_leave_them_day_by_day(engine, world):
+    since, by = TODAY - 30 * DAY, TODAY - DAY
+    moves = [
+        {"day": day, "guests": guests}
+        for b in world.now.bookings
+        if b["was_sold"] and b["travel_date"] and month_of(TODAY) <= month_of(b["travel_date"]) <= TODAY + 30 * DAY
+        for day, guests in (
+            (b["booking_date"], b["guests"]),
+            *([(max(b["cancelled_date"], b["booking_date"]), b["guests"] and -b["guests"])] if b["cancelled"] else []),
+        )
+        if since <= day <= by
+    ]
+
+    found = page(engine, "pace_days", first=TODAY, last=TODAY + 30 * DAY, since=since, by=by)
+
+    same(found, [{"day": day, "guests": total(rows, "guests")} for (day,), rows in grouped(moves, "day").items()])
+    assert any(move["guests"] < 0 for move in moves)
+
+
+def test_a_booking_that_two_connections_see_is_one_of_the_guests_of_a_day(engine, world):
+    window = {"first": TODAY - 29 * DAY, "last": TODAY + 2 * DAY}
+    seen = {
+        (b["travel_date"], b["seller"], b["booking_uuid"]): b
+        for b in world.now.bookings
+        if b["sold"] and b["travel_date"] and window["first"] <= b["travel_date"] <= window["last"]
+    }
+
+    found = page(engine, "today_guests", **window)
+
+    days = grouped(seen.values(), "travel_date")
+    same(found, [{"travel_date": day, "guests": total(rows, "guests")} for (day,), rows in days.items()])
+
+
+def test_lead_times_of_the_last_days_stand_beside_those_before(engine, world):
+    before, first, last = TODAY - 60 * DAY, TODAY - 30 * DAY, TODAY - DAY
+    made = [
+        {"lead": b["lead"] if b["sold"] else None, "cancelled": b["cancelled"], "is_recent": b["booking_date"] >= first,
+         "weeks_ago": (last - b["booking_date"]).days // 7}
+        for b in world.now.bookings
+        if b["was_sold"] and before <= b["booking_date"] <= last
+    ]  # fmt: skip
+
+    def told(rows):
+        leads = [row["lead"] for row in rows if row["lead"] is not None]
+        return {
+            "was_sold": len(rows),
+            "cancelled": sum(row["cancelled"] for row in rows),
+            "with_lead": len(leads),
+            "median_lead_days": float(median(leads)) if leads else None,
+        }
+
+    same(
+        page(engine, "lead_time", before=before, first=first, last=last),
+        [
+            {"is_recent": None, "weeks_ago": None} | {by: value} | told(rows)
+            for by in ("is_recent", "weeks_ago")
+            for (value,), rows in grouped(made, by).items()
+        ],
+    )
