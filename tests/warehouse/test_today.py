@@ -8,7 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.flows.harness import NOON
+from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import LATER
 from tests.warehouse.engines import planted
 from tests.warehouse.truth import grouped, instant, money, total
@@ -666,12 +666,16 @@ def test_a_booking_that_two_connections_see_counts_once(duck):
     )
     seen = "select booking_uuid from core.bookings where connection_id = 'direct'"
     gone = f"delete from core.{{}} where connection_id = 'agents' and booking_uuid in ({seen})"
-    asked = {"today": {"now": NOW}, "today_holds": {"now": NOW, "until": NOW + 2 * DAY}}
+    asked = {
+        "today": {"now": NOW},
+        "today_guests": {"first": TODAY - 29 * DAY, "last": TODAY + 2 * DAY},
+        "today_holds": {"now": NOW, "until": NOW + 2 * DAY},
+    }
     before = {name: rows(duck, name, **given) for name, given in asked.items()}
     add = "; ".join(twin.format(table, table) for table in tables)
     with planted(duck, add, "; ".join(gone.format(table) for table in tables)):
         after = {name: rows(duck, name, **given) for name, given in asked.items()}
         ((seen_twice,),) = duck.query("select count(*) - count(distinct booking_uuid) from core.bookings").rows
     assert seen_twice > 100
-    assert after["today"] == before["today"]
+    assert (after["today"], after["today_guests"]) == (before["today"], before["today_guests"])
     assert len(after["today_holds"]) == len(before["today_holds"])
