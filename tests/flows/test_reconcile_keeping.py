@@ -75,12 +75,12 @@ def test_an_amount_is_in_the_currency_of_its_own_row(journal):
 
 
 def test_a_start_at_midnight_by_a_wall_clock_is_the_whole_day(journal):
-    starts = (dt.datetime(2026, 11, 20), dt.datetime(2026, 11, 20, 9, 30))  # noqa: DTZ001 - a wall clock
+    starts = (dt.datetime(2026, 11, 20), dt.datetime(2026, 11, 21))  # noqa: DTZ001 - a wall clock
     here = [here_row(n, local_start_at=at) for n, at in enumerate(starts)]
     kept(journal, 0, item("b-1", Bucket.DUPLICATE_HERE, [difference()], here, [there_row(1)]))
     (stored,) = journal.reconciliations.differences()
     said = {label: ours for label, ours, *_ in json.loads(stored.both_rows)}
-    assert said["local_start_at"] == ["2026-11-20", "2026-11-20 09:30"]
+    assert said["local_start_at"] == ["2026-11-20", "2026-11-21"]
 
 
 def test_a_side_without_a_row_is_kept_as_nothing(journal):
