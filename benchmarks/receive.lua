@@ -3,6 +3,7 @@ math.randomseed(os.time())
 
 local number = 0
 local path, secret = os.getenv("BENCH_PATH"), os.getenv("BENCH_SECRET")
+local endpoints = tonumber(os.getenv("BENCH_ENDPOINTS"))
 local products = tonumber(os.getenv("BENCH_PRODUCTS"))
 local first, last = os.getenv("BENCH_FIRST_MONTH"), os.getenv("BENCH_LAST_MONTH")
 local subscription = "4b8d1f0e-0d5c-4a55-9f6f-6d1c1b0f2a11"
@@ -26,5 +27,6 @@ function request()
       hex(8), hex(4), hex(3), hex(3), hex(12), number)
   end
   local body = string.format('{"subscriptionId":"%s","notificationType":"%s","data":{%s}}', subscription, kind, data)
-  return wrk.format("POST", path, {["X-Octo-Sync-Secret"] = secret, ["Content-Type"] = "application/json"}, body)
+  local endpoint = string.format("%s%02d", path, math.random(0, endpoints - 1))
+  return wrk.format("POST", endpoint, {["X-Octo-Sync-Secret"] = secret, ["Content-Type"] = "application/json"}, body)
 end

@@ -48,7 +48,7 @@ from octo_sync.receiver.routes import Receiver
 from octo_sync.receiver.server import serving
 
 HERE = Path(__file__).resolve().parent
-ENDPOINT, SECRET = "e" * 32, "0123456789abcdef" * 4
+ENDPOINT, SECRET = "e" * 30, "0123456789abcdef" * 4
 PRODUCTS, OPTIONS, MONTHS = 1000, 2, 13
 OK = [
     {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]},
@@ -124,27 +124,30 @@ def months():
 def receiver(directory):
     """The receiver as it is, over a journal that knows a catalogue of 26,000 availability subjects."""
     path = directory / "pipeline.toml"
-    path.write_text('[connections.bench]\nbase_url = "http://127.0.0.1:1/octo"\ntoken = { env = "T" }\n')
+    path.write_text('[connections.bench00]\nbase_url = "http://127.0.0.1:1/octo"\ntoken = { env = "T" }\n')
     pipeline = load(path, directory=directory, environ={"T": "x"}, overrides={})
     journal = Journal.open(directory / "journal.sqlite", clock=Clock())
     fill(journal)
     return Receiver(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
 
 
-def fill(journal):
-    """The endpoint, and all that a notification may name, landed."""
-    journal.endpoints.add(ENDPOINT, connection="bench", secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
-    journal.subjects.mark(
-        [
-            Subject("bench", SubjectKind.AVAILABILITY, (f"product-{product}", f"option-{option}", month))
-            for product in range(PRODUCTS)
-            for option in range(OPTIONS)
-            for month in months()
-        ],
-        Source.SCHEDULE,
-    )
-    while claims := journal.subjects.claim(5000, run_id="bench"):
-        journal.subjects.landed(claims, run_id="bench")
+def fill(journal, connections=1, products=PRODUCTS):
+    """An endpoint of each connection, and all that a notification to it may name, landed."""
+    for number in range(connections):
+        name = f"bench{number:02}"
+        secret_hash = hashlib.sha256(SECRET.encode()).hexdigest()
+        journal.endpoints.add(f"{ENDPOINT}{number:02}", connection=name, secret_hash=secret_hash)
+        journal.subjects.mark(
+            [
+                Subject(name, SubjectKind.AVAILABILITY, (f"product-{product}", f"option-{option}", month))
+                for product in range(products)
+                for option in range(OPTIONS)
+                for month in months()
+            ],
+            Source.SCHEDULE,
+        )
+        while claims := journal.subjects.claim(5000, run_id="bench", connections=[name]):
+            journal.subjects.landed(claims, run_id="bench")
 
 
 async def serve(what, directory):
@@ -165,7 +168,7 @@ async def steady(url, rate, seconds):
     free: asyncio.Queue = asyncio.Queue()
     for _ in range(16):
         free.put_nowait(await asyncio.open_connection(host, int(port)))
-    head = f"POST /hooks/{ENDPOINT} HTTP/1.1\r\nHost: x\r\nX-Octo-Sync-Secret: {SECRET}\r\n"
+    head = f"POST /hooks/{ENDPOINT}00 HTTP/1.1\r\nHost: x\r\nX-Octo-Sync-Secret: {SECRET}\r\n"
     took = []
 
     async def one(number, due):
@@ -228,12 +231,13 @@ def milliseconds(text):
     return float(value) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[unit]
 
 
-def wrk(url, connections, seconds):
+def wrk(url, connections, seconds, *, endpoints=1, products=PRODUCTS):
     environ = {
         **os.environ,
         "BENCH_PATH": f"/hooks/{ENDPOINT}",
         "BENCH_SECRET": SECRET,
-        "BENCH_PRODUCTS": str(PRODUCTS),
+        "BENCH_ENDPOINTS": str(endpoints),
+        "BENCH_PRODUCTS": str(products),
         "BENCH_FIRST_MONTH": months()[1],
         "BENCH_LAST_MONTH": months()[2],
     }

@@ -24,10 +24,10 @@ import receive
 from octo_sync.journal import Journal
 from postgres import DURABLE
 
-PIPELINE = """\
-journal = "{address}"
-destination = "{address}"
-[connections.bench]
+CONNECTIONS, PRODUCTS = 64, 16
+PIPELINE = 'journal = "{address}"\ndestination = "{address}"\n'
+CONNECTION = """\
+[connections.bench{number:02}]
 base_url = "http://127.0.0.1:1/octo"
 token = {{ env = "OCTO_BENCH_TOKEN_UNSET", default = "x" }}
 """
@@ -60,6 +60,11 @@ def receiver(stack, folder, share):
     until(ready, 30, program.said)
     stack.enter_context(common.limited(program.pid, share))
     return program.pid, port
+
+
+def load(port, at_once, seconds):
+    """What one receiver acknowledges, of notifications to all connections."""
+    return receive.wrk(f"http://127.0.0.1:{port}", at_once, seconds, endpoints=CONNECTIONS, products=PRODUCTS)
 
 
 def measured(server, database, folder, count, options):
@@ -105,9 +110,10 @@ def main():
         server.start(**DURABLE)
         address = server.dsn(database := server.make())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / "pipeline.toml").write_text(PIPELINE.format(address=address))
+        connections = "".join(CONNECTION.format(number=number) for number in range(CONNECTIONS))
+        (folder / "pipeline.toml").write_text(PIPELINE.format(address=address) + connections)
         with contextlib.closing(Journal.open(address, clock=receive.Clock())) as journal:
-            receive.fill(journal)
+            receive.fill(journal, CONNECTIONS, PRODUCTS)
         for count in map(int, options.receivers.split(",")):
             a_second, p99, theirs, servers = measured(server, database, folder, count, options)
             first = first or a_second / count
