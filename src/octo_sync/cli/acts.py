@@ -187,9 +187,10 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
 
     async def run() -> tuple[SyncResult, Told, Mapping[str, Any]]:
         async with open_project(loaded, command="demo", progress=progress) as project:
-            # Beside the first requests: what lands waits for it.
             views = asyncio.to_thread(keep_marts, project.ports.warehouse, loaded.directory)
-            _, result = await asyncio.gather(views, _pulled(project.ports))
+            await asyncio.gather(_subscribe(project.ports), views)
+            progress.total.clear()  # what subscribing has marked the pull marks again
+            result = await sync(project.ports, Scope(), command="demo", publishing=False)
         progress.expect(None, "webhooks: changes are made, told and fetched")
         told = await be_told(loaded, control)
         progress.expect(None, "marts and checks")
@@ -203,13 +204,11 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
         return run_until_done(run())
 
 
-async def _pulled(ports: Ports) -> SyncResult:
-    """Subscribe before the pull, so that it owes nothing to what changes meanwhile."""
+async def _subscribe(ports: Ports) -> None:
+    """Before the pull, so that it owes nothing to what changes meanwhile."""
     for name in ports.clients:
         if (endpoint := (await check(ports, name, tokens=new_token)).endpoint) is not None:
             close_gap(ports, name, endpoint.endpoint)
-    ports.progress.total.clear()  # what subscribing has marked the pull marks again
-    return await sync(ports, Scope(), command="demo", publishing=False)
 
 
 def _state(loaded: Pipeline, control: str) -> Mapping[str, Any]:
