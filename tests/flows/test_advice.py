@@ -227,7 +227,7 @@ def of_the_copy(spoil, mend):
         spoil(copy)
 
         def look():
-            return command._files(copy.pipeline, copy.file), (0, 0)
+            return command._files(copy.pipeline), (0, 0)
 
         before = look()
         asyncio.run(mend(copy))

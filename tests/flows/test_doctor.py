@@ -258,7 +258,7 @@ async def test_bookings_without_a_price_are_told_by_the_copy_and_with_the_answer
     finally:
         service.control("DELETE", "/quirks")
 
-    found = {f.name: f for f in doctor_command._files(copy.pipeline, copy.file)}
+    found = {f.name: f for f in doctor_command._files(copy.pipeline)}
     with click.Context(ask_command.command):
         ask_command.command.callback(
             question="2", given=(), directory=copy.directory, pipeline=str(copy.file), limit=0, timeout=None, show=False,
