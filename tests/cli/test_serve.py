@@ -139,8 +139,9 @@ def test_a_receiver_that_finds_its_address_taken_says_so(place):
     with copy.serve("--only", "receiver") as second:
         assert second.wait() == 2
     # Both programs write there.
-    (said,) = [line for line in copy.log.read_text().splitlines() if "another `octo-sync serve`" in line]
+    (said,) = [line for line in copy.log.read_text().splitlines() if "webhooks.bind: cannot listen" in line]
     assert f"127.0.0.1:{copy.port}" in said
+    assert "another `octo-sync serve`" in said
     assert "--bind" in said
 
 

@@ -27,7 +27,7 @@ with days as (
   where d.is_followed
 ),
 checkpoints as (
-  select days_ahead, lead(days_ahead, 1, 31) over (order by days_ahead) as next_days_ahead
+  select days_ahead, coalesce(lead(days_ahead) over (order by days_ahead), 31) as next_days_ahead
   from (values (1), (2), (3), (5), (7), (10), (14), (21), (30)) as v(days_ahead)
 ),
 ahead as (

@@ -13,7 +13,7 @@ WITH days AS (
 ), checkpoints AS (
   SELECT
     days_ahead,
-    LEAD(days_ahead, 1, 31) OVER (ORDER BY days_ahead NULLS LAST) AS next_days_ahead
+    COALESCE(LEAD(days_ahead) OVER (ORDER BY days_ahead NULLS LAST), 31) AS next_days_ahead
   FROM VALUES
     (1),
     (2),
