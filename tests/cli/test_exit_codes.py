@@ -62,6 +62,16 @@ def test_an_address_with_nothing_there_is_exit_1_after_one_request_and_says_base
     assert after.returncode == 3, "what went well since did not pull"
     assert re.search(r"^Last run +serve ok .*\nEarlier +sync failed .*\n +\S", after.stdout, re.MULTILINE | re.DOTALL)
     assert [run["command"] for run in json.loads(project("status", "--json").stdout)["failed_runs"]] == ["sync"]
+    for number, status in enumerate(("ok", "partial")):
+        with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+            journal.runs.start("pull", "shop", run_id=f"r-{status}", fence=100 + number)
+            beginning = project("status", "--json")
+            journal.runs.end(f"r-{status}", status)
+        assert beginning.returncode == (0 if number else 3), (
+            "a pull that has just begun makes nothing good, and nothing worse"
+        )
+        assert project("status").returncode == 0, "one of serve's pulled well"
+        assert json.loads(project("status", "--json").stdout)["failed_runs"] == []
     file.write_text(PIPELINE.format(url=service.base_url))
     assert project("sync").returncode == 0
     assert project("status").returncode == 0

@@ -609,8 +609,8 @@ def test_what_is_alike_but_for_its_key_is_called_by_the_reference_that_both_side
         assert theirs in said
 
 
-def commission(there, *, retail="250.00", here_net="200.00", agreeing=6, others=0, field="net_amount"):
-    """The reason for a price, beside pairs that deduct 20 % and others that deduct 30 % on both sides."""
+def commission(there, *, retail="250.00", here_net="200.00", agreeing=6, others=0, field="net_amount", keeps=0.8):
+    """The reason for a price, beside pairs of which the service `keeps` a share and others with 70 % on both sides."""
 
     def one(n, retail, net):
         return {
@@ -621,7 +621,7 @@ def commission(there, *, retail="250.00", here_net="200.00", agreeing=6, others=
             "currency": "EUR",
         }
 
-    ours = [one(n, f"{100 + n}.00", f"{(100 + n) * 0.8:.2f}") for n in range(agreeing)]
+    ours = [one(n, f"{100 + n}.00", f"{(100 + n) * keeps:.2f}") for n in range(agreeing)]
     ours += [one(50 + n, "200.00", "140.00") for n in range(others)]
     outcome = compared(
         [*ours, one(99, retail, here_net)],
@@ -657,6 +657,8 @@ def test_a_ledger_of_retail_prices_shows_which_price_here_does_not_fit_the_chann
     assert retail("250.00", agreeing=4)[0] == "other_amount", "too few pairs"
     assert retail("250.00", others=2)[0] == "other_amount", "pairs that do not agree among themselves"
     assert retail("250.01")[0] == "other_amount", "not exact"
+    half = {"retail": "1000.50", "here_net": "875.26", "keeps": 0.875}
+    assert retail("1000.30", **half)[0] == "other_amount", "both prices fit 12.5 %"
     assert retail("25.00", retail="20.00", here_net="20.00")[0] == "other_amount", "of a small amount many are near one"
     assert retail("160.00", here_net=None)[0] == "other_amount", "the usual net price, or a discount of 20 %"
     assert retail("160.00", here_net="150.00")[0] == "other_amount", "neither price here fits it"
@@ -720,6 +722,7 @@ def test_a_word_for_a_currency_is_named_as_one_that_map_does_not_know():
     assert [one.code for one in told("€")] == ["not_mapped"]
     assert [one.code for one in told("USD")] == ["other_currency"]
     assert told("Euro", mapping={"Euro": ("EUR",)}) == []
+    assert [one.code for one in told("Euro", mapping={"Euro": ("USD",)})] == ["other_currency"], "the map says which"
 
 
 def test_a_commission_is_not_named_where_it_may_be_chance():

@@ -15,5 +15,5 @@ comment on table ops.closed_periods is 'Months of travel that were closed by oct
 comment on column ops.closed_periods.period is 'The month of travel, YYYY-MM.';
 comment on column ops.closed_periods.closed_at_utc is 'When it was closed.';
 comment on column ops.closed_periods.was_complete is 'Whether all bookings of the month were known then.';
-comment on column ops.closed_periods.digest is 'SHA-256 of the figures, hex; an older octo-sync put the time in, too.';
+comment on column ops.closed_periods.digest is 'SHA-256 of the figures and was_complete, hex; an older octo-sync put the time in, too.';
 comment on column ops.closed_periods.has_totals is 'Whether ops.closed_totals has what it kept; null: closed by an older octo-sync.';

@@ -1,11 +1,13 @@
 """`octo-sync quarantine`: what was left alone, and what to do with it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.journal import QuarantineEntry
+
+if TYPE_CHECKING:
+    from octo_sync.journal import QuarantineEntry
 
 _FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id"]
 
@@ -38,7 +40,7 @@ def command(
     _report(entries, drop=drop, form=form)
 
 
-def _report(entries: list[QuarantineEntry], *, drop: bool, form: str) -> None:
+def _report(entries: "list[QuarantineEntry]", *, drop: bool, form: str) -> None:
     if form == "json":
         console.document(f"quarantine-{'drop' if drop else 'retry'}", _document(entries))
     else:
@@ -62,5 +64,5 @@ def _list(project: options.Places, form: str) -> None:
     console.write_list(form, "quarantine", _document(entries), heads, rows, hint=hint if rows else "Empty.")
 
 
-def _document(entries: list[QuarantineEntry]) -> dict[str, Any]:
+def _document(entries: "list[QuarantineEntry]") -> dict[str, Any]:
     return {"entries": [console.fields(entry, *_FIELDS) for entry in entries]}

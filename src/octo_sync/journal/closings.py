@@ -54,11 +54,12 @@ class Closing:
     totals: tuple[ClosedTotal, ...] | None = None
     """None where an older octo-sync closed it, which kept none."""
     digest: str = ""
-    """SHA-256 of the month's figures, hex; of an older octo-sync also of when and how it was closed."""
+    """SHA-256 of the month's figures and of whether all were known, hex; of an older octo-sync also of when it was closed."""
 
     def computed_digest(self) -> str:
         """What the digest is of these figures, whoever closes them, when, and on which engine."""
-        content = [self.period, _texts(self.bookings), None if self.totals is None else _texts(self.totals)]
+        totals = None if self.totals is None else _texts(self.totals)
+        content = [self.period, self.is_complete, _texts(self.bookings), totals]
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
     @property
@@ -73,16 +74,10 @@ class Closing:
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def _texts(rows: Sequence[ClosedBooking | ClosedTotal]) -> list[list[str]]:
-    """Each row as texts, in one order; amounts have four decimals, as where they are kept."""
-    texts = [
-        [
-            f"{value:.4f}" if isinstance(value, Decimal) else "" if value is None else str(value)
-            for value in astuple(row)
-        ]
-        for row in rows
-    ]
-    return sorted(texts)
+def _texts(rows: Sequence[ClosedBooking | ClosedTotal]) -> list[list[object]]:
+    """Each row as texts and numbers, in one order; amounts have four decimals, as where they are kept."""
+    texts = [[f"{value:.4f}" if isinstance(value, Decimal) else value for value in astuple(row)] for row in rows]
+    return sorted(texts, key=msgspec.json.encode)
 
 
 _READ = msgspec.json.Decoder(Closing)

@@ -60,7 +60,7 @@ class DifferenceCount:
     accepted: int
     """Of these: somebody lets them be."""
     oldest: datetime
-    """When the oldest was first found."""
+    """When the oldest that nobody lets be was first found; of all, where each is let be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,11 +49,11 @@ class Runs(Table):
         return self._store.rows(select(Run).order_by(run.id.desc()).limit(limit))
 
     def last_of_each(self) -> list[Run]:
-        """The last run of each command, newest first."""
+        """The last run of each command, and the last of it that ended well, newest first."""
         run = columns(Run)
-        return self._store.rows(
-            select(Run).where(run.id.in_(select(func.max(run.id)).group_by(run.command))).order_by(run.id.desc())
-        )
+        last = select(func.max(run.id)).group_by(run.command)
+        wanted = or_(run.id.in_(last), run.id.in_(last.where(run.status == "ok")))
+        return self._store.rows(select(Run).where(wanted).order_by(run.id.desc()))
 
     def find(self, run_id: str) -> Run | None:
         """One run, or None."""

@@ -6,7 +6,7 @@ What is written in a file is a text, a number, a list or a table; here it become
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar, dataclass_transform
 
-from pydantic import BeforeValidator, StrictBool, StrictInt, with_config
+from pydantic import BeforeValidator, ConfigDict, StrictBool, StrictInt, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
@@ -17,7 +17,7 @@ T = TypeVar("T")
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def table(keys: type[T]) -> type[T]:
     """A class of keys as a table of the file, which has no others."""
-    return with_config(extra="forbid")(dataclass(frozen=True, slots=True, kw_only=True)(keys))
+    return with_config(ConfigDict(extra="forbid"))(dataclass(frozen=True, slots=True, kw_only=True)(keys))
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def _of_rates(case: FieldCase) -> Reasons:
         elif not vat:  # as likely
             yield "other_commission", f"{says}; {others} deduct {_percent(usual.rate)}."
     if case.field == "retail_amount" and usual is not None and net and case.h and case.t >= _TELLING * case.unit:
-        own = (1 - net / case.h).quantize(_PERCENT)
+        own = round((1 - net / case.h) * 200) / Decimal(200)  # as finely as the usual one is known
         fits = f"With the ledger's price, this copy's net price, {_money(case, net)}, deducts a commission of"
         if round(case.t * (1 - usual.rate), case.units) == net and usual.rate != own:
             yield "other_commission", f"{fits} {_percent(usual.rate)}, as {others} do; with its own {_percent(own)}."
@@ -247,7 +247,7 @@ def _of_guests(case: FieldCase) -> Reasons:
 
 def _of_the_rest(case: FieldCase) -> Reasons:
     h, t = case.amounts
-    if case.field == "currency" and not (len(case.t) == _CODE and case.t.isalpha()):
+    if case.field == "currency" and case.meant is None and not (len(case.t) == _CODE and case.t.isalpha()):
         yield (
             "not_mapped",
             f"{case.t!r} is no currency code; map.currency can say which it means. Amounts are not compared.",

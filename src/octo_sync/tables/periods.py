@@ -14,7 +14,7 @@ CLOSED_PERIODS = log(
     Column(
         "digest",
         "text",
-        "SHA-256 of the figures, hex; an older octo-sync put the time in, too.",
+        "SHA-256 of the figures and was_complete, hex; an older octo-sync put the time in, too.",
     ),
     Column("has_totals", "boolean", "Whether ops.closed_totals has what it kept; null: closed by an older octo-sync."),
 )

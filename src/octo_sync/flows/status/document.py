@@ -35,7 +35,7 @@ def as_document(found: Status) -> dict[str, Any]:
         ],
         "pii": None if found.pii is None else asdict(found.pii),
         "last_run": None if run is None else run_document(run),
-        "failed_runs": [run_document(each) for each in found.failures],
+        "failed_runs": [run_document(each) for each in found.failures if each.status == "failed"],
         "running": None if found.running is None else asdict(found.running),
         "workers": [asdict(worker) for worker in found.workers],
     }

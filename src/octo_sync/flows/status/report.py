@@ -173,7 +173,7 @@ class Status:
 
     connections: list[ConnectionStatus]
     runs: list[Run]
-    """The last run of each command, newest first."""
+    """The last run of each command, and the last of it that ended well, newest first."""
     running: Running | None
     quarantine: list[QuarantineEntry]
     pii: Rule | None

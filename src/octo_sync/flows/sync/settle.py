@@ -199,13 +199,14 @@ def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
         "select connection_id, key, first_missed_at_utc from ops.absences where table_name = 'core.products'"
     ).rows:
         missed[name][key] = at
+    first = {name: min(products.values()) for name, products in missed.items()}
     left = {
         name
         for name, product, at in ports.warehouse.query(
             "select connection_id, product_id, first_seen_at_utc from core.products where not is_deleted"
         ).rows
         if name in missed
-        and at < min(missed[name].values())
+        and at < first[name]
         and Subject(name, SubjectKind.PRODUCT, (product,)).key not in missed[name]
     }
     names = sorted({a.connection for a in absences if a.table == _PRODUCTS} - left)
