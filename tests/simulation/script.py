@@ -85,6 +85,7 @@ class _Script:
         world.pulls_are_off = True
         for number in range(ROUNDS if world.workers == 1 else ROUNDS // 2):
             await self.notified_round()
+            await self.retried()
             # Whoever stands still does so now, too.
             if wrong := await self.equal(f"after round {number + 1} of notified changes"):
                 return wrong
@@ -247,6 +248,16 @@ class _Script:
         if crash is not None:
             await crash
         await asyncio.sleep(self.settled)
+
+    async def retried(self):
+        """What answered badly five times in a row is left alone, which quarantine says: a person has it fetched again."""
+        world = self.world
+        keeper = next((one for one in world.programs if one.alive and not one.frozen and one.keeper is not None), None)
+        entries = keeper.context().run(keeper.keeper.ports.journal.quarantine.retry, "all") if keeper else ()
+        if subjects := [entry for entry in entries if entry.what == "subject"]:
+            world.count("quarantine taken up by a person", len(subjects))
+            keeper.keeper.wake.set()
+            await asyncio.sleep(self.settled)
 
     def _told_badly(self):
         world, random, faults = self.world, self.random, self.service.faults
