@@ -144,6 +144,11 @@ class Server:
         self.stop(immediately=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def deadlocks(self):
+        """What the server said of sessions that waited for each other, since it was made."""
+        said = (self.folder / "log").read_text(errors="replace").split("deadlock detected")
+        return [one[:2000] for one in said[1:]]
+
     # -- databases --------------------------------------------------------------------------------------------------
 
     def dsn(self, database="postgres", *, user="postgres", password=None):

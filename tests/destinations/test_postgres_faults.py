@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -365,3 +366,85 @@ def test_a_newer_schema_is_refused(warehouse, database, postgres_server, open_wa
     postgres_server.execute("insert into landing.schema_migrations values (99, now(), '9')", database=database())
     with pytest.raises(WarehouseError, match="newer octo-sync"):
         open_warehouse()
+
+
+def owned(*answers, **fence):
+    """A landing of one connection by its owner; the answers of the contract are of `main`."""
+    (connection,) = fence
+    spelled = f'"connection_id": "{connection}"'.encode()
+    answers = [
+        replace(
+            answer,
+            subject=replace(answer.subject, connection=connection),
+            lines=tuple(line.replace(b'"connection_id": "main"', spelled) for line in answer.lines),
+        )
+        for answer in answers
+    ]
+    return landing(*answers, fence=fence)
+
+
+@pytest.fixture
+def standing(open_warehouse, monkeypatch):  # noqa: F811
+    """The owner of `main` in the middle of a landing, which goes on and is over when it is called; and how to open another."""
+    here, going, reached, errors = open_warehouse(), threading.Event(), threading.Event(), []
+    here.claim_writer({"": 1}, "who keeps it")
+    here.claim_writer({"main": 2}, "one")
+    here.claim_writer({"other": 3}, "two")
+
+    def wait(_):
+        reached.set()
+        assert going.wait(30)
+
+    def land():
+        try:
+            here.land(owned(*FIRST, main=2))
+        except WarehouseError as error:
+            errors.append(error)
+
+    at_send(monkeypatch, wait)
+    landed = threading.Thread(target=land)
+    landed.start()
+    assert reached.wait(30)
+
+    def over():
+        going.set()
+        landed.join()
+        assert errors == []
+
+    yield over, lambda: open_warehouse(lock_timeout=0.2, waits=())
+    over()
+    here.close()
+
+
+def test_owners_of_different_connections_land_beside_each_other(standing):
+    over, another = standing
+    with contextlib.closing(another()) as beside:
+        beside.land(owned(*FIRST, other=3))
+        assert [c for (c,) in beside.query("select distinct connection_id from core.bookings").rows] == ["other"]
+        over()
+        both = beside.query("select connection_id, count(*) from core.bookings group by 1 order by 1").rows
+        assert both == [("main", 5), ("other", 5)]
+
+
+@pytest.mark.deep(2)
+@pytest.mark.parametrize(
+    "wants",
+    [
+        lambda other: other.land(owned(*SECOND, main=2)),
+        lambda other: other.bury([], now=NOW, fence={"main": 2}),
+        lambda other: other.claim_writer({"main": 4}, "who takes it over"),
+        lambda other: other.claim_writer(4, "a command that has all alone"),
+        lambda other: other.land(landing(*SECOND, fence=1)),
+        lambda other: other.write_log("ops.runs", [run("other", 0, 1)]),
+    ],
+    ids=["landing", "burial", "owner", "command", "whole", "log"],
+)
+def test_whoever_wants_the_same_connection_or_the_whole_copy_waits_for_a_landing(standing, wants):
+    over, another = standing
+    with contextlib.closing(another()) as other:
+        with pytest.raises(WarehouseLocked):
+            wants(other)
+        over()
+        assert len(live(other, "core.bookings", "booking_uuid")) == 5
+        with contextlib.suppress(WriterFenced):  # who has no right to the whole copy is told so, and not before
+            wants(other)

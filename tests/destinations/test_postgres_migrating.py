@@ -1,12 +1,16 @@
 """A database of an older schema comes to the present one, with all rows, wherever the session is ended on the way."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 from tests.destinations.test_migrating import SECOND, a_step_more
 from tests.destinations.test_postgres import blank, opened
+from tests.faults.serving import until
 
 from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.destinations.postgres import schema
 from octo_sync.destinations.postgres import warehouse as postgres
 from octo_sync.errors import WarehouseError
 
@@ -229,4 +233,42 @@ def test_a_session_that_is_ended_while_the_tables_are_made_leaves_none_of_them(
     ]
     opened(postgres_server.dsn(database), tmp_path).close()
     assert shape(postgres_server, database) == shape(postgres_server, blank)
+    postgres_server.drop(database)
+
+
+def test_of_two_that_open_an_empty_database_one_makes_the_tables(postgres_server, tmp_path, monkeypatch):
+    """The other may come when somebody lands already, and would wait for a landing that waits for it."""
+    database, made, real = postgres_server.make(), [], schema._shape_landing
+    monkeypatch.setattr(schema, "_shape_landing", lambda *args: (made.append(args), real(*args)))
+    waiting = "select count(*) from pg_stat_activity where datname = %s and wait_event = 'advisory'"
+    with psycopg.connect(postgres_server.dsn(database), autocommit=True) as other, ThreadPoolExecutor() as pool:
+        other.execute("select pg_advisory_lock(%s)", [schema._LOCK])
+        opening = [pool.submit(opened, postgres_server.dsn(database), tmp_path / name) for name in "ab"]
+        until(lambda: other.execute(waiting, [database]).fetchone() == (2,), 30, "both wait")
+        other.execute("select pg_advisory_unlock(%s)", [schema._LOCK])
+        for one in opening:
+            one.result().close()
+    assert len(made) == 1
+    postgres_server.drop(database)
+
+
+def test_a_migration_waits_for_a_landing_which_never_waits_for_it(old, postgres_server, tmp_path):
+    template, _ = old
+    database = postgres_server.make(like=template)
+    dsn, waiting = (
+        postgres_server.dsn(database),
+        "select count(*) from pg_locks where not granted and database = %s::oid",
+    )
+    ((oid,),) = postgres_server.execute("select oid from pg_database where datname = %s", database)
+    with ThreadPoolExecutor() as pool, psycopg.connect(dsn) as landing:
+        landing.execute("set local lock_timeout = 100")
+        landing.execute("lock table landing.writer in row exclusive mode")
+        opening = pool.submit(opened, dsn, tmp_path)
+        until(lambda: postgres_server.execute(waiting, oid) == [(1,)], 30, "it waits")
+        for (table,) in landing.execute("select tablename from pg_tables where schemaname = 'landing'").fetchall():
+            landing.execute(f"delete from landing.{table} where false")
+        landing.commit()
+        warehouse = opening.result()
+    assert warehouse.migrated == (SECOND,)
+    warehouse.close()
     postgres_server.drop(database)

@@ -98,12 +98,18 @@ class Fleet(Workers):
         """The processes that own a connection, and the one that publishes."""
         return {*self.owners().values(), *(pid for (pid,) in self.ask("select pid from leases where name = 'writer'"))}
 
-    def to_stand_still(self, workers, chance):
-        """One of the workers, which is none any more; where there are Delta tables the one that writes them just now."""
-        if not self.lake:
-            return workers.pop(chance.randrange(len(workers)))
-        found = until(lambda: [n for n, one in enumerate(workers) if self.publishes(one)], 30, self.said)
-        return workers.pop(found[0])
+    def stands_still(self, workers):
+        """One of the workers, stopped in the middle of its work: where there are Delta tables, of writing them."""
+
+        def caught():
+            for one in workers:
+                stop(one.pid)
+                if self.publishes(one) if self.lake else one.pid in self.working():
+                    return one
+                go_on(one.pid)
+            return None
+
+        return until(caught, 30, self.said)
 
     def publishes(self, worker):
         """Whether it has read what it writes into the Delta tables, and is not at the end."""
@@ -191,8 +197,8 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
                 case "kill":
                     workers.pop(chance.randrange(len(workers))).kill()
                 case "still":
-                    stood = fleet.to_stand_still(workers, chance)
-                    stop(stood.pid)
+                    stood = fleet.stands_still(chance.sample(workers, len(workers)))
+                    workers.remove(stood)
                 case "receiver":
                     receivers.pop(chance.randrange(len(receivers))).kill()
                 case "server":
@@ -214,3 +220,4 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
             fleet.goes_on(stood)
         fleet.until_shown()
         fleet.ends([*workers, stood], receivers)
+        assert postgres_server.deadlocks() == []

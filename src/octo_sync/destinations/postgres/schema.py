@@ -29,11 +29,15 @@ def migrate(db: Session, tables: Sequence[Table], *, now: datetime, name: str) -
     Raises:
         WarehouseError: It was written by a newer program.
     """
-    if _found(db) is not None and not migrations.steps_after(_found(db), name) and _is_shaped(db, tables):
+    if _is_current(db, tables, name):
         return ()
     with db.transaction():
         db.execute("select pg_advisory_xact_lock($1)", [_LOCK])
+        if _is_current(db, tables, name):
+            return ()  # another worker has made it meanwhile, and somebody may be landing into it
         found = _found(db)
+        if found is not None:
+            db.execute(f"lock table {LANDING}.writer in share row exclusive mode".encode())
         taken = migrations.steps_after(found, name)
         _shape(db, tables)
         _shape_landing(db, landed(tables))
@@ -44,6 +48,11 @@ def migrate(db: Session, tables: Sequence[Table], *, now: datetime, name: str) -
                 f"insert into {LANDING}.schema_migrations values ($1, $2, $3)".encode(), [version, now, __version__]
             )
     return taken
+
+
+def _is_current(db: Session, tables: Sequence[Table], name: str) -> bool:
+    found = _found(db)
+    return found is not None and not migrations.steps_after(found, name) and _is_shaped(db, tables)
 
 
 def schema_of_server(address: str) -> int | None:

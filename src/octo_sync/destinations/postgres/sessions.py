@@ -125,3 +125,21 @@ def lock_out(session: Session, fence: Fence, name: str) -> int:
     """
     session.execute("lock table ops.writer in share row exclusive mode")
     return check_fence(run_in(session), fence, name) or 0
+
+
+def take_turn(session: Session, fence: Fence, name: str) -> int:
+    """Keep out, until the transaction ends, whoever lands rows of the same connections; the number of the last landing.
+
+    Landings of other connections go on beside it, and `lock_out` waits for them all.
+
+    Raises:
+        WriterFenced: A writer with a newer token was here.
+    """
+    if isinstance(fence, int):
+        return lock_out(session, fence, name)
+    session.execute("lock table ops.writer in row exclusive mode")
+    # A commit whose answer was lost may still be under way. In one order, so that no two wait for each other.
+    session.execute(
+        "select from ops.writer where connection_id = any($1) order by connection_id for update", [list(fence)]
+    )
+    return check_fence(run_in(session), fence, name) or 0

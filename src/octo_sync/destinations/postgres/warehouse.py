@@ -1,7 +1,7 @@
 """The warehouse in PostgreSQL: schemas of one database. `landing`, `raw` and `private` are landed into, the others published.
 
-A landing is one transaction of the server: it begins with a lock that only writers take and the check of the fence, copies
-the rows that the answers can touch into a DuckDB in memory, runs there the very statements that a DuckDB warehouse runs,
+A landing is one transaction of the server: it begins with a lock on its connections and the check of the fence, copies the
+rows that the answers can touch into a DuckDB in memory, runs there the very statements that a DuckDB warehouse runs,
 and writes what is new, changed or gone. Nothing is remembered between landings, so a session that is lost at any moment
 costs nothing but doing it again; a commit whose answer was lost is recognised by its number in `ops.writer`.
 Where SQL here says `core` or `ops` it is about `landing` (`landed`).
@@ -32,7 +32,7 @@ from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres.session import STUCK_AFTER
-from octo_sync.destinations.postgres.sessions import Sessions, lock_out
+from octo_sync.destinations.postgres.sessions import Sessions, lock_out, take_turn
 from octo_sync.destinations.postgres.workbench import THREADS, Workbench
 from octo_sync.destinations.relations import sql
 from octo_sync.destinations.warehouse import Destination, covered
@@ -159,7 +159,7 @@ class PostgresWarehouse(Destination):
             with translated_duckdb(self._spool):
                 try:
                     session.execute("begin")
-                    landed = lock_out(session, fence, self.name)
+                    landed = take_turn(session, fence, self.name)
                     if kept and landed == self._doubtful:
                         session.execute("rollback")
                         return kept[0]
