@@ -420,6 +420,9 @@ def test_owners_of_different_connections_land_beside_each_other(standing):
     over, another = standing
     with contextlib.closing(another()) as beside:
         beside.land(owned(*FIRST, other=3))
+        beside.claim_writer({"other": 5, "third": 6}, "who takes over what nobody lands into now")
+        with pytest.raises(WriterFenced):
+            beside.land(owned(*SECOND, other=3))
         assert [c for (c,) in beside.query("select distinct connection_id from core.bookings").rows] == ["other"]
         over()
         both = beside.query("select connection_id, count(*) from core.bookings group by 1 order by 1").rows

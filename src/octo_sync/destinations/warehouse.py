@@ -58,6 +58,11 @@ class Destination(Scripted, Protocol):
     def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
         """One transaction, in which the fence was checked first."""
 
+    def _take_over(self, connections: Collection[str], work: Callable[[Run], T]) -> T:
+        """The same by who has no token of these connections yet: nobody else takes them over or lands into them meanwhile."""
+        del connections
+        return self._write({}, work)
+
     def _once(self, fence: Fence | None) -> AbstractContextManager[Run]:
         """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first."""
 
@@ -94,8 +99,10 @@ class Destination(Scripted, Protocol):
             select, values = given(_WRITER, [(token, owner, landed, name) for name, token in tokens.items()])
             run(f"insert into ops.writer ({', '.join(_WRITER)}) {select}", values)
 
-        # Whoever takes over a part has no token of it yet to be compared.
-        self._write(fence if isinstance(fence, int) else {}, claim)
+        if isinstance(fence, int):
+            self._write(fence, claim)
+        else:
+            self._take_over(parts, claim)
         if not parts or "" in parts:
             self._fence = fence
 

@@ -6,7 +6,7 @@ session, so that the next one is as good as the last.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from octo_sync.destinations.base import Fence
@@ -138,8 +138,18 @@ def take_turn(session: Session, fence: Fence, name: str) -> int:
     if isinstance(fence, int):
         return lock_out(session, fence, name)
     session.execute("lock table ops.writer in row exclusive mode")
-    # A commit whose answer was lost may still be under way. In one order, so that no two wait for each other.
-    session.execute(
-        "select from ops.writer where connection_id = any($1) order by connection_id for update", [list(fence)]
-    )
+    # A commit whose answer was lost may still be under way.
+    _lock_rows(session, fence)
     return check_fence(run_in(session), fence, name) or 0
+
+
+def take_over(session: Session, connections: Iterable[str]) -> None:
+    """Keep out, until the transaction ends, whoever else takes these connections over or lands rows of them."""
+    session.execute("lock table ops.writer in share update exclusive mode")
+    _lock_rows(session, connections)
+
+
+def _lock_rows(session: Session, connections: Iterable[str]) -> None:
+    """In one order, so that no two wait for each other."""
+    rows = "select from ops.writer where connection_id = any($1) order by connection_id for update"
+    session.execute(rows, [list(connections)])

@@ -9,7 +9,7 @@ Where SQL here says `core` or `ops` it is about `landing` (`landed`).
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
@@ -32,7 +32,7 @@ from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres.session import STUCK_AFTER
-from octo_sync.destinations.postgres.sessions import Sessions, lock_out, take_turn
+from octo_sync.destinations.postgres.sessions import Sessions, lock_out, take_over, take_turn
 from octo_sync.destinations.postgres.workbench import THREADS, Workbench
 from octo_sync.destinations.relations import sql
 from octo_sync.destinations.warehouse import Destination, covered
@@ -116,6 +116,13 @@ class PostgresWarehouse(Destination):
             return work(run_in(session))
 
         return self._sessions.write(fenced)
+
+    def _take_over(self, connections: Collection[str], work: Callable[[Run], T]) -> T:
+        def taken(session: Session) -> T:
+            take_over(session, connections)
+            return work(run_in(session))
+
+        return self._sessions.write(taken)
 
     @contextlib.contextmanager
     def _once(self, fence: Fence | None) -> Iterator[Run]:
