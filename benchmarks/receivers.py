@@ -1,6 +1,6 @@
 """How many deliveries receivers of one project acknowledge on PostgreSQL, and where the server is the limit.
 
-    apt-get install -y wrk cpulimit
+    apt-get install -y wrk
     PYTHONPATH=. uv run --no-sync python benchmarks/receivers.py [--receivers 1,2,4] [--share 0.25] [--seconds 10]
 
 Each receiver is the program itself, limited to a share of one processor, as on a slow host of its own; the server, as durable

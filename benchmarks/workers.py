@@ -3,7 +3,7 @@
     PYTHONPATH=. uv run python benchmarks/workers.py [--connections N] [--latency SECONDS] [--workers 1,2,4] [--share 0.2]
 
 Service, PostgreSQL (the one of the tests, `fsync` off) and workers run on the same machine; with `--share` each worker is
-limited to a share of one processor, as on a slow host of its own (needs cpulimit). Each connection asks one thing after the
+limited to a share of one processor, as on a slow host of its own (as root). Each connection asks one thing after the
 other. Printed are wall time from the start of the workers to the last landing, processor time of the workers, subjects a
 second, who landed how many connections, and whether the tables equal those of the first line in both directions.
 """

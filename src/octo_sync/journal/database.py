@@ -1,7 +1,7 @@
 """What differs between a journal in a file (`sqlite.py`) and one on a server (`postgres.py`)."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,6 +56,11 @@ class Database(Protocol):
 
     def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
         """What runs a statement of `queries.sql` with the least ceremony: `execute(text, values)`."""
+
+    def together(self, connection: Connection) -> AbstractContextManager[Any]:
+        """The block's statements find nothing that anybody reads: where there is a way to the database, it is gone once."""
+        del connection
+        return nullcontext()
 
     def begin(self, connection: Connection) -> None:
         """Begin a transaction that keeps other writers out from its first word."""

@@ -59,14 +59,16 @@ class Inbox(Table):
                     keys |= inside  # noqa: PLW2901 - in place
                     _confirm(looks, inside, due[-1:] if months.last_look_only else due)
             every = set().union(*marks)
-            if every:
-                rows = (as_json(sorted(every)), number, NOTIFIED, source.value, to_text(self._store.clock.now()), None)
-                connection.execute(sql.MARK, rows)
-            if looks:
-                timers = [(*key, due, Source.CONFIRM.value) for key, due in sorted(looks.items())]
-                connection.execute(sql.POSTPONE_TIMERS, (as_json(timers), False))
-            if keep and items:
-                connection.execute(sql.RECEIVE, _stored(items, marks, number))
+            with self._store.database.together(opened):
+                if every:
+                    now = to_text(self._store.clock.now())
+                    marked = as_json(sorted(every)), number, NOTIFIED, source.value, now, None
+                    connection.execute(sql.MARK, marked)
+                if looks:
+                    timers = [(*key, due, Source.CONFIRM.value) for key, due in sorted(looks.items())]
+                    connection.execute(sql.POSTPONE_TIMERS, (as_json(timers), False))
+                if keep and items:
+                    connection.execute(sql.RECEIVE, _stored(items, marks, number))
         return number
 
     def _resolved(

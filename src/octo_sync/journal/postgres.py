@@ -8,7 +8,7 @@ import select
 import threading
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -145,6 +145,12 @@ class PostgresServer(Database):
         return _Spelled(connection.connection.driver_connection)
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def together(self, connection: Connection) -> AbstractContextManager[Any]:
+        """One way to the server and back: all other writers wait for this one."""
+        driver: Any = connection.connection.driver_connection
+        pipeline: AbstractContextManager[Any] = driver.pipeline()
+        return pipeline
 
     def begin(self, connection: Connection) -> None:
         """One writer at a time, as for a file: numbers are committed in their order, and nothing can deadlock."""
