@@ -423,6 +423,7 @@ def test_owners_of_different_connections_land_beside_each_other(standing):
         beside.claim_writer({"other": 5, "third": 6}, "who takes over what nobody lands into now")
         with pytest.raises(WriterFenced):
             beside.land(owned(*SECOND, other=3))
+        assert beside.erased() == []
         assert [c for (c,) in beside.query("select distinct connection_id from core.bookings").rows] == ["other"]
         over()
         both = beside.query("select connection_id, count(*) from core.bookings group by 1 order by 1").rows
@@ -439,8 +440,9 @@ def test_owners_of_different_connections_land_beside_each_other(standing):
         lambda other: other.claim_writer(4, "a command that has all alone"),
         lambda other: other.land(landing(*SECOND, fence=1)),
         lambda other: other.write_log("ops.runs", [run("other", 0, 1)]),
+        lambda other: other.run_script(["select 1"]),
     ],
-    ids=["landing", "burial", "owner", "command", "whole", "log"],
+    ids=["landing", "burial", "owner", "command", "whole", "log", "script"],
 )
 def test_whoever_wants_the_same_connection_or_the_whole_copy_waits_for_a_landing(standing, wants):
     over, another = standing

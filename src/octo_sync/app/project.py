@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_run_id, run_until_done
 from octo_sync.app.places import DeltaTables, duckdb_warehouse, files, is_shared, open_warehouse, published
-from octo_sync.destinations.base import Fence
 from octo_sync.destinations.duckdb.publish import sweep_copies
 from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import LeaseHeld
@@ -132,17 +131,15 @@ def open_files(pipeline: Pipeline, *, command: str) -> Iterator[Project]:
     clock, random = SystemClock(), SystemRandom()
     os.umask(0o077)
     with journal_and_warehouse(pipeline, clock, command, None) as (journal, lease, warehouse):
-        privacy = _privacy(pipeline, journal, random, warehouse, lease.fence)
+        privacy = _privacy(pipeline, journal, random, warehouse)
         ports = make_ports(pipeline, journal, warehouse, {}, privacy, clock=clock, random=random, fence=lease.fence)
         erase(ports)
         yield Project(ports, lease, warehouse, journal)
 
 
-def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination, fence: Fence) -> Privacy:
+def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination) -> Privacy:
     """What may be kept of a person. The warehouse knows erased contacts too, should the journal have been lost."""
-    with warehouse.scrubbing(fence) as scrubber:
-        erased = scrubber.erased()
-    return Privacy.open(pipeline.pii, journal, random, erased)
+    return Privacy.open(pipeline.pii, journal, random, warehouse.erased())
 
 
 @contextlib.contextmanager
@@ -287,11 +284,7 @@ async def open_project(
     opening = journal_and_warehouse(pipeline, clock, command, journal, patient=patient)
     async with _entered_in_thread(opening) as (owed, lease, warehouse):
         share = lease if isinstance(lease, Share) else None
-        if share is None or share.keeps:
-            fence: Fence = lease.fence if share is None else {"": lease.fence}
-        else:
-            fence = {}
-        privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse, fence)
+        privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse)
         async with contextlib.AsyncExitStack() as stack:
             clients = await open_clients(stack, pipeline, clock, random, transport)
             await asyncio.to_thread(restore_paces, owed, clients.values(), clock)

@@ -24,7 +24,7 @@ from octo_sync.destinations.base import (
     Scripted,
     TableDigest,
 )
-from octo_sync.destinations.erasing import Run, Scrubber
+from octo_sync.destinations.erasing import ContactKey, Run, Scrubber
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.relations import given, sql
 from octo_sync.errors import WarehouseError, WriterFenced
@@ -63,12 +63,12 @@ class Destination(Scripted, Protocol):
         del connections
         return self._write({}, work)
 
-    def _once(self, fence: Fence | None) -> AbstractContextManager[Run]:
+    def _once(self, fence: Fence) -> AbstractContextManager[Run]:
         """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first."""
 
     def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction."""
-        with self._once(None) as run:
+        """Run statements in one transaction, beside which nothing lands."""
+        with self._once(self._fence) as run:
             for statement in statements:
                 run(statement, ())
 
@@ -147,6 +147,10 @@ class Destination(Scripted, Protocol):
                 run(f"insert into {table} ({target.names}) {select}", values)
 
         self._write(self._fence, write)
+
+    def erased(self) -> list[ContactKey]:
+        """The contacts that were erased."""
+        return self._read(lambda run: Scrubber(run, self.private).erased())
 
     @contextlib.contextmanager
     def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:

@@ -165,7 +165,7 @@ class DeltaWarehouse(DuckDBWarehouse):
         return readable(cursor.sql(select, params=values).to_arrow_reader(BATCH_ROWS))
 
     @contextlib.contextmanager
-    def _once(self, fence: Fence | None) -> Iterator[Run]:
+    def _once(self, fence: Fence) -> Iterator[Run]:
         with self._stored(), super()._once(fence) as run:
             yield run
 

@@ -143,10 +143,9 @@ class DuckDBWarehouse(Destination):
             return work(run)
 
     @contextlib.contextmanager
-    def _once(self, fence: Fence | None) -> Iterator[Run]:
+    def _once(self, fence: Fence) -> Iterator[Run]:
         with self._lock, translated(self.path), transaction(self._db):
-            if fence is not None:
-                self._check_fence(fence)
+            self._check_fence(fence)
             yield self._run
 
     def _check_fence(self, fence: Fence) -> None:

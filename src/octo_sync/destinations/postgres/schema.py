@@ -66,7 +66,9 @@ def schema_of_server(address: str) -> int | None:
 
 
 def _found(db: Session) -> int | None:
-    if value_of(db, f"select to_regclass('{LANDING}.schema_migrations')") is None:
+    # Asked of the catalogue itself: `to_regclass` answers from a cache that has not heard of what was made while it waited.
+    there = "select exists (select from pg_catalog.pg_tables where schemaname = $1 and tablename = 'schema_migrations')"
+    if not value_of(db, there, [LANDING]):
         return None
     found = value_of(db, f"select max(version) from {LANDING}.schema_migrations")
     return None if found is None else int(found)
@@ -86,9 +88,9 @@ def _wanted(table: Table) -> dict[str, str]:
 
 def _is_shaped(db: Session, tables: Sequence[Table]) -> bool:
     there = _columns(db)
-    marts = value_of(db, "select to_regnamespace('marts')")
+    marts = value_of(db, "select exists (select from pg_catalog.pg_namespace where nspname = 'marts')")
     every = [*tables, *landed(tables)]
-    return marts is not None and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
+    return marts and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
 
 
 def _shape_landing(db: Session, tables: Sequence[Table]) -> None:

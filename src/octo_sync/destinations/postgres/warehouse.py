@@ -125,10 +125,9 @@ class PostgresWarehouse(Destination):
         return self._sessions.write(taken)
 
     @contextlib.contextmanager
-    def _once(self, fence: Fence | None) -> Iterator[Run]:
+    def _once(self, fence: Fence) -> Iterator[Run]:
         with self._sessions.once() as session:
-            if fence is not None:
-                lock_out(session, fence, self.name)
+            lock_out(session, fence, self.name)
             yield run_in(session)
 
     def land(self, landing: Landing) -> LandingReport:
