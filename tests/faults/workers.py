@@ -59,7 +59,13 @@ class Workers(Copy):
 
     def until_clean(self, within=60.0):
         done = "select count(distinct connection) from subjects where kind = 'availability' and landed_seq > 0"
-        until(lambda: self.number(done) == len(self.names) and self.owed() == 0, within, self.said)
+        until(lambda: self.number(done) == len(self.names) and self.owed() == 0, within, self.left)
+
+    def left(self):
+        """What is owed and whose it is, and what the workers said."""
+        owed = self.ask("select row_to_json(s)::text from subjects s where wanted_seq > landed_seq limit 5")
+        owed += self.ask("select row_to_json(t)::text from timers t limit 5")
+        return f"{owed}\n{self.owners()}\n{self.said()}"
 
     def said(self):
         return "\n".join(
