@@ -68,7 +68,7 @@ class Destination(Scripted, Protocol):
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction, beside which nothing lands."""
-        with self._once(self._fence or {}) as run:
+        with self._once({}) as run:
             for statement in statements:
                 run(statement, ())
 

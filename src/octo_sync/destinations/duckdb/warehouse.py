@@ -145,7 +145,8 @@ class DuckDBWarehouse(Destination):
     @contextlib.contextmanager
     def _once(self, fence: Fence) -> Iterator[Run]:
         with self._lock, translated(self.path), transaction(self._db):
-            self._check_fence(fence)
+            if fence != {}:
+                self._check_fence(fence)
             yield self._run
 
     def _check_fence(self, fence: Fence) -> None:
