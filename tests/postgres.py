@@ -4,6 +4,7 @@ PostgreSQL refuses to run as root, so a root's server runs as `nobody`, from a c
 read ours. Everything lives in one folder under the temporary directory. A server whose tests were killed ends by itself.
 """
 
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -144,10 +145,14 @@ class Server:
         self.stop(immediately=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def deadlocks(self):
-        """What the server said of sessions that waited for each other, since it was made."""
-        said = (self.folder / "log").read_text(errors="replace").split("deadlock detected")
-        return [one[:2000] for one in said[1:]]
+    @contextlib.contextmanager
+    def no_deadlock(self):
+        """In the block no two sessions wait for each other."""
+        log = self.folder / "log"
+        before = log.stat().st_size
+        yield
+        _, deadlock, said = log.read_bytes()[before:].decode(errors="replace").partition("deadlock detected")
+        assert not deadlock, said[:2000]
 
     # -- databases --------------------------------------------------------------------------------------------------
 

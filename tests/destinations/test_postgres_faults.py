@@ -12,6 +12,7 @@ from tests.destinations.histories import at, payload, run
 from tests.destinations.test_postgres import blank, open_warehouse, opened  # noqa: F401 - fixtures
 from tests.postgres import Server
 
+from octo_sync.destinations import warehouse as shared
 from octo_sync.destinations.base import Drift
 from octo_sync.destinations.migrations import STEPS
 from octo_sync.destinations.postgres.session import place
@@ -430,26 +431,51 @@ def test_owners_of_different_connections_land_beside_each_other(standing):
         assert both == [("main", 5), ("other", 5)]
 
 
-@pytest.mark.deep(2)
-@pytest.mark.parametrize(
-    "wants",
-    [
-        lambda other: other.land(owned(*SECOND, main=2)),
-        lambda other: other.bury([], now=NOW, fence={"main": 2}),
-        lambda other: other.claim_writer({"main": 4}, "who takes it over"),
-        lambda other: other.claim_writer(4, "a command that has all alone"),
-        lambda other: other.land(landing(*SECOND, fence=1)),
-        lambda other: other.write_log("ops.runs", [run("other", 0, 1)]),
-        lambda other: other.run_script(["select 1"]),
-    ],
-    ids=["landing", "burial", "owner", "command", "whole", "log", "script"],
-)
+def test_two_that_take_a_connection_over_do_it_one_after_the_other(open_warehouse, monkeypatch):  # noqa: F811
+    """Nobody has had it, so there is no row yet to wait for."""
+    one, two = open_warehouse(), open_warehouse(lock_timeout=0.2, waits=())
+    reached, going, real = threading.Event(), threading.Event(), shared.given
+
+    def given(*args):
+        reached.set()
+        assert going.wait(30)
+        return real(*args)
+
+    monkeypatch.setattr(shared, "given", given)
+    taking = threading.Thread(target=one.claim_writer, args=({"main": 2}, "one"))
+    taking.start()
+    assert reached.wait(30)
+    monkeypatch.undo()
+    with pytest.raises(WarehouseLocked):
+        two.claim_writer({"main": 3}, "two")
+    going.set()
+    taking.join()
+    two.claim_writer({"main": 3}, "two")
+    assert two.query("select connection_id, fence from ops.writer").rows == [("main", 3)]
+    for each in (one, two):
+        each.close()
+
+
+WANTS = {
+    "landing": lambda other: other.land(owned(*SECOND, main=2)),
+    "burial": lambda other: other.bury([], now=NOW, fence={"main": 2}),
+    "owner": lambda other: other.claim_writer({"main": 4}, "who takes it over"),
+    "command": lambda other: other.claim_writer(4, "a command that has all alone"),
+    "script": lambda other: other.run_script(["select 1"]),
+    "whole": lambda other: other.land(landing(*SECOND, fence=1)),
+    "log": lambda other: other.write_log("ops.runs", [run("other", 0, 1)]),
+}
+
+
+@pytest.mark.deep(2, everyday=["landing", "owner"])
+@pytest.mark.parametrize("wants", WANTS)
 def test_whoever_wants_the_same_connection_or_the_whole_copy_waits_for_a_landing(standing, wants):
     over, another = standing
     with contextlib.closing(another()) as other:
         with pytest.raises(WarehouseLocked):
-            wants(other)
+            WANTS[wants](other)
         over()
         assert len(live(other, "core.bookings", "booking_uuid")) == 5
-        with contextlib.suppress(WriterFenced):  # who has no right to the whole copy is told so, and not before
-            wants(other)
+        # Who has no right to the whole copy is told so, and not before.
+        with pytest.raises(WriterFenced) if wants in ("whole", "log") else contextlib.nullcontext():
+            WANTS[wants](other)

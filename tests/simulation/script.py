@@ -30,6 +30,9 @@ TAKEN_OVER = 300.0
 UNTOLD = 4300.0
 """Until the seeded holds have lapsed and pending bookings are decided."""
 
+REFUSED = ("NotFound", "RequestRefused")
+"""What needs no five tries to be left alone: the service has answered that it does not give it."""
+
 TOLD = (
     *("note", "note", "note", "twice", "redeem", "closeout", "closeout", "capacity", "product", "price"),
     *("product comes", "product goes"),
@@ -252,12 +255,18 @@ class _Script:
     async def retried(self):
         """What answered badly five times in a row is left alone, which quarantine says: a person has it fetched again."""
         world = self.world
-        keeper = next((one for one in world.programs if one.alive and not one.frozen and one.keeper is not None), None)
-        entries = keeper.context().run(keeper.keeper.ports.journal.quarantine.retry, "all") if keeper else ()
-        if subjects := [entry for entry in entries if entry.what == "subject"]:
-            world.count("quarantine taken up by a person", len(subjects))
-            keeper.keeper.wake.set()
-            await asyncio.sleep(self.settled)
+        keepers = [one for one in world.programs if one.alive and not one.frozen and one.keeper is not None]
+        for keeper in keepers[:1]:
+            quarantine = keeper.keeper.ports.journal.quarantine
+            left = [one for one in keeper.context().run(quarantine.entries) if one.what == "subject"]
+            for one in left:
+                if one.count < world.pipeline.sync.attempts and not one.reason.startswith(REFUSED):
+                    world.fail(f"left alone after {one.count} tries: {one.resource} {one.key}: {one.reason}")
+            if left:
+                world.count("quarantine taken up by a person", len(left))
+                keeper.context().run(quarantine.retry, [one.id for one in left])
+                keeper.keeper.wake.set()
+                await asyncio.sleep(self.settled)
 
     def _told_badly(self):
         world, random, faults = self.world, self.random, self.service.faults

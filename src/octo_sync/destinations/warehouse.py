@@ -64,7 +64,10 @@ class Destination(Scripted, Protocol):
         return self._write({}, work)
 
     def _once(self, fence: Fence) -> AbstractContextManager[Run]:
-        """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first."""
+        """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first.
+
+        With `{}` there is none to be checked.
+        """
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction, beside which nothing lands."""

@@ -58,7 +58,7 @@ class Database(Protocol):
         """What runs a statement of `queries.sql` with the least ceremony: `execute(text, values)`."""
 
     def together(self, connection: Connection) -> AbstractContextManager[Any]:
-        """The block's statements find nothing that anybody reads: where there is a way to the database, it is gone once."""
+        """Statements of the block find nothing that anybody reads, so that a server can be sent them together."""
         del connection
         return nullcontext()
 

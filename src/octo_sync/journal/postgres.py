@@ -147,7 +147,7 @@ class PostgresServer(Database):
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def together(self, connection: Connection) -> AbstractContextManager[Any]:
-        """One way to the server and back: all other writers wait for this one."""
+        """As a pipeline: all other writers wait for this one, and so for each of its ways to the server and back."""
         driver: Any = connection.connection.driver_connection
         pipeline: AbstractContextManager[Any] = driver.pipeline()
         return pipeline
