@@ -23,6 +23,7 @@ from octo_sync.flows.sync.compaction import Compactor
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.scheduled import Pulls
+from octo_sync.flows.sync.sharing import Sharing
 from octo_sync.flows.sync.work import Worker
 from octo_sync.journal import Timer
 from octo_sync.journal.lease import Leases
@@ -340,6 +341,23 @@ async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_o
             while not service.requests():  # noqa: ASYNC110 - the service is another thread's
                 await asyncio.sleep(0.02)
         assert [r["path"].rsplit("/", 1)[-1] for r in service.requests()] == [uuid]
+
+
+async def test_who_helps_does_not_wait_for_timers_that_another_fires(project, monkeypatch):
+    async with project.opened() as opened:
+        keeper, waited = Keeper(opened.ports, asyncio.Event(), lambda: "a pull"), []
+
+        def over(seconds):
+            waited.append(seconds)
+            raise TimeoutError
+
+        monkeypatch.setattr(asyncio, "timeout", over)
+        due = Timer(subject=booking("a"), name="confirm-1", due_at=project.clock.now(), source=Source.CONFIRM)
+        opened.journal.timers.set([due])
+        await keeper._sleep([])
+        monkeypatch.setattr(Sharing, "keeps", False)
+        await keeper._sleep([])
+        assert waited == [keep._LEAST_SLEEP, keep._LONGEST_SLEEP]
 
 
 @pytest.mark.deep(2)

@@ -8,6 +8,7 @@ import pytest
 from tests.flows.harness import Asked, Wire, api_path
 
 from octo_sync.errors import LeaseHeld, WarehouseError, WriterFenced
+from octo_sync.flows.backup.save import mark_everything
 from octo_sync.flows.sync.fetch import Fetcher
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
@@ -85,6 +86,23 @@ async def test_a_subject_stays_owed_when_its_landing_failed(synced, service):
         opened.warehouse._db = real
         assert opened.journal.subjects.dirty_count() > 0
         assert any(row.dirty and row.attempts == 0 for row in opened.journal.subjects.rows())
+
+
+async def test_what_was_fetched_and_never_landed_is_in_nobodys_hands_when_the_worker_ends(synced, service):
+    """Whoever ends its run may not reach the journal either: a server that is away has both."""
+    copy = synced()
+    service.traffic(30, seed="held")
+    async with copy.opened() as opened:
+        mark_everything(opened.journal, copy.pipeline, copy.clock)
+        worker = Worker(opened.ports, [SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.PRODUCT])
+        real = opened.warehouse._db
+        opened.warehouse._db = Tripwire(real, "insert into ops.coverage")
+        with pytest.raises(WarehouseError):
+            await worker.drain()
+        opened.warehouse._db = real
+        owed = {row.subject for row in opened.journal.subjects.rows() if row.dirty and row.kind in worker.kinds}
+        claimed = opened.journal.subjects.claim(1000, run_id="the next one", kinds=worker.kinds)
+        assert {claim.subject for claim in claimed} == owed != set()
 
 
 async def test_a_second_sync_is_told_who_works_and_touches_nothing(synced):

@@ -437,14 +437,11 @@ class Keeper:
         now = self.ports.clock.now()
         # The clock may have been put back since the worker looked.
         looked_at = min(now, self._worker.looked_at)
-        moments = [
-            self.ports.journal.subjects.next_due_at(looked_at),
-            self.ports.journal.timers.next_at(),
-            self._next_hold,
-        ]
-        waits += [(m - now).total_seconds() for m in moments if m is not None]
+        moments = [self.ports.journal.subjects.next_due_at(looked_at), self._next_hold]
         if self._sharing.keeps:
+            moments.append(self.ports.journal.timers.next_at())
             waits.append(self._looked_after_at + _LOOK_AFTER_EVERY - self._time())
+        waits += [(m - now).total_seconds() for m in moments if m is not None]
         waits.append(_WHILE_OTHERS_WORK if self._sharing.is_waiting else _LONGEST_SLEEP)
         if self._owes_readers and self._was_pulled and self._publishing is None:
             waits.append(self._publish_in())

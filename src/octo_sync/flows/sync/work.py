@@ -410,8 +410,6 @@ class Worker:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        untouched = [claim for health in self._health.values() for claim, _ in health.claimed]
-        self.ports.journal.subjects.release([*self._tasks.values(), *untouched])
         self._tasks.clear()
         for health in self._health.values():
             health.claimed.clear()
@@ -419,6 +417,8 @@ class Worker:
             await asyncio.wait([self.lander.landing])
             if (error := self.lander.landing.exception()) is not None:
                 log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)
+        # Also what was fetched and never landed: who works next in this process would leave alone what somebody holds.
+        self.ports.journal.subjects.release_run(self.ports.run_id)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
