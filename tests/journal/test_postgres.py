@@ -4,6 +4,8 @@ import random
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -147,6 +149,46 @@ def test_one_writer_at_a_time_and_the_others_are_patient_for_a_while(journal: Jo
             assert numbers == []
         late.join(10)
         assert journal.numbers.last() == numbers[0]
+
+
+def test_a_landing_in_the_journal_waits_for_no_other_and_no_delivery_for_it(
+    journal: Journal, path, clock: HandClock
+) -> None:
+    journal.subjects.mark([booking("a"), booking("b")], Source.USER)
+    [claim] = journal.subjects.claim(1, run_id="r")
+    with Journal.open(path, clock=clock) as other:
+        with other.reading() as connection:
+            connection.exec_driver_sql("SET lock_timeout TO 50")
+        with journal.writing(beside=True) as half_done:
+            half_done.exec_driver_sql(sql.LANDED, (*models.key_of(claim.subject), claim.wanted_seq, "", "r", None))
+            [theirs] = other.subjects.claim(1, run_id="r", exclude=[claim.subject])
+            other.inbox.accept([delivery(b"1")])
+            other.subjects.landed([theirs], run_id="r")
+            with pytest.raises(JournalError, match="locked"):
+                other.runs.start("serve", "p", run_id="new", fence=1)
+        with journal.writing(), pytest.raises(JournalError, match="locked"):
+            other.subjects.landed([theirs], run_id="r")
+
+
+def test_writers_beside_each_other_do_not_wait_in_a_circle(path, clock: HandClock, postgres_server) -> None:
+    ours = bookings(20)
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        with Journal.open(path, clock=clock) as journal:
+            for _ in range(60):
+                chance.shuffle(mine := [*ours])
+                if seed % 2:
+                    journal.inbox.accept([replace(delivery(b"1"), subjects=tuple(mine[:12]))])
+                    journal.subjects.mark(mine, Source.USER)
+                else:
+                    claims = journal.subjects.claim(20, run_id="r")
+                    chance.shuffle(claims)
+                    journal.subjects.landed(claims, run_id="r")
+
+    with postgres_server.no_deadlock(), ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(work, seed) for seed in range(6)]:
+            done.result()
 
 
 def test_a_read_only_server_is_said(journal: Journal, path, admin, clock: HandClock) -> None:

@@ -293,9 +293,9 @@ def _watch_the_journal():
             program.leases.append(self)
 
     @contextlib.contextmanager
-    def guarded_writing(self):
+    def guarded_writing(self, **how):
         program = _reached("before a journal write")
-        with writing(self) as connection:
+        with writing(self, **how) as connection:
             yield connection
             if program is not None:
                 program.reached("before a delivery's commit" if program.receiving else "before a journal commit")

@@ -15,7 +15,7 @@ class Numbers(Table):
         """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
         if count < 1:
             raise ValueError("reserve at least one number")
-        with self._store.writing() as connection:
+        with self._store.writing(beside=True) as connection:
             last = self._store.next_number(connection, count)
         return range(last - count + 1, last + 1)
 
@@ -27,8 +27,8 @@ class Numbers(Table):
         """Add to what workers have done who do not keep the copy as a whole; it only grows."""
         rows = [(f"{_SHARED}{name}", count) for name, count in counts.items() if count]
         if rows:
-            with self._store.writing() as connection:
-                connection.exec_driver_sql(sql.COUNT, rows)
+            with self._store.writing(beside=True) as connection:
+                connection.exec_driver_sql(sql.COUNT, sorted(rows))
 
     def counted(self) -> dict[str, int]:
         """What they have done, all of them together, ever."""

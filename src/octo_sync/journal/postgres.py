@@ -152,10 +152,10 @@ class PostgresServer(Database):
         pipeline: AbstractContextManager[Any] = driver.pipeline()
         return pipeline
 
-    def begin(self, connection: Connection) -> None:
-        """One writer at a time, as for a file: numbers are committed in their order, and nothing can deadlock."""
+    def begin(self, connection: Connection, *, beside: bool) -> None:
+        """Alone, as for a file, or `beside` others that are not alone. Who gives out numbers waits for the counter's row."""
         driver: Any = connection.connection.driver_connection
-        driver.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_OURS}, {_WRITERS})")
+        driver.execute(f"BEGIN; SELECT pg_advisory_xact_lock{'_shared' if beside else ''}({_OURS}, {_WRITERS})")
 
     def commit(self, connection: Connection) -> None:
         """Make it durable. An answer that does not come counts as a failure: the caller may do everything again."""

@@ -176,11 +176,15 @@ class Store:
             yield self._connect()
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction, durable when the block is left; nothing of it remains when the block raises."""
+    def writing(self, *, beside: bool = False) -> Iterator[Connection]:
+        """One transaction, durable when the block is left; nothing of it remains when the block raises.
+
+        On a server several may write `beside` each other, while nobody writes alone. For that rows are written in the order of
+        their keys, so that no two wait for each other, and after the number that they are given, if any.
+        """
         with self.lock, self._fresh_after_error(), translated(self.name):
             connection = self._connect()
-            self.database.begin(connection)
+            self.database.begin(connection, beside=beside)
             try:
                 yield connection
                 self.database.commit(connection)

@@ -60,8 +60,8 @@ class Subjects(Table):
         or a confirmation. See `sql.MARK`.
         """
         due = None if due_at is None else to_text(due_at)
-        keys = list({key_of(subject): None for subject in subjects})
-        with self._store.writing() as connection:
+        keys = sorted({key_of(subject) for subject in subjects})
+        with self._store.writing(beside=True) as connection:
             number = self._store.next_number(connection)
             if keys:
                 marked = as_json(keys), number, priority, source.value, to_text(self._store.clock.now()), due
@@ -108,13 +108,13 @@ class Subjects(Table):
         with self._store.lock:
             now = to_text(self._store.clock.now())
             held = [self._held_of(claim) for claim in claims]
-            with self._store.writing() as connection:
+            rows = [
+                (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
+                for claim, mine in zip(claims, held, strict=True)
+            ]
+            with self._store.writing(beside=True) as connection:
                 self._store.check_fence(connection, {claim.subject.connection for claim in claims})
-                rows = [
-                    (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
-                    for claim, mine in zip(claims, held, strict=True)
-                ]
-                connection.exec_driver_sql(sql.LANDED, rows)
+                connection.exec_driver_sql(sql.LANDED, sorted(rows, key=lambda row: row[:3]))
             self.release(claims)
 
     def failed(
@@ -126,7 +126,7 @@ class Subjects(Table):
         news and gets its own try first.
         """
         with self._store.lock:
-            with self._store.writing() as connection:
+            with self._store.writing(beside=True) as connection:
                 self._store.check_fence(connection, [claim.subject.connection])
                 now, again = to_text(self._store.clock.now()), None if retry_at is None else to_text(retry_at)
                 reason = error_code, message[:_LONGEST_MESSAGE]
