@@ -12,13 +12,24 @@ import random
 import socket
 import threading
 import time
+from dataclasses import dataclass
 
 import pytest
 from tests.faults.objects import BUCKET, Objects
 from tests.faults.serving import SLACK, TOKEN, Pourer, Program, Sandbox, free_port, go_on, notifications, stop, until
 from tests.faults.workers import Workers, differing
 
-CONNECTIONS, STEPS, AT_ONCE, DELIVERIES = 16, 20, 10, 1500
+AT_ONCE = 10
+"""Changes of a step."""
+
+
+@dataclass(frozen=True)
+class Size:
+    connections: int = 16
+    steps: int = 20
+    deliveries: int = 1500
+
+
 KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
 """Changes that are told in full; of a booking, to the token that made it."""
 FAULTS = (
@@ -74,8 +85,8 @@ def _carry(source, target):
 class Fleet(Workers):
     """The same with webhooks, which come by way of the balancer."""
 
-    def __init__(self, directory, sandbox, address, lake):
-        names = [f"shop{n}" for n in range(CONNECTIONS)]
+    def __init__(self, directory, sandbox, address, lake, connections):
+        names = [f"shop{n}" for n in range(connections)]
         super().__init__(directory, sandbox, address, names=names, concurrency=2, lake=lake)
         self.lake = lake
         self.port = free_port()
@@ -149,6 +160,14 @@ def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, po
         pass
 
 
+@pytest.mark.deep(600)
+def test_the_same_of_64_connections_a_thousand_changes_and_5000_deliveries(
+    tmp_path, postgres_server, postgres_database
+):
+    with shaken(0, tmp_path, postgres_server, postgres_database, size=Size(64, 100, 5000)):
+        pass
+
+
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(120)) for seed in range(10)])
 def test_delta_tables_in_an_object_store_that_fails_end_equal(
     seed, tmp_path, postgres_server, postgres_database, monkeypatch
@@ -163,19 +182,19 @@ def test_delta_tables_in_an_object_store_that_fails_end_equal(
 
 
 @contextlib.contextmanager
-def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
+def shaken(seed, tmp_path, postgres_server, postgres_database, lake="", size=Size()):
     """All of it fails before the block, and nothing has when it has ended."""
     chance = random.Random(f"fleet/{seed}")
     events = ["kill", "kill", "still", "receiver", "server"]
     moments = dict(
-        zip(sorted(chance.sample(range(2, STEPS), len(events))), chance.sample(events, len(events)), strict=True)
+        zip(sorted(chance.sample(range(2, size.steps), len(events))), chance.sample(events, len(events)), strict=True)
     )
     with contextlib.ExitStack() as stack:
         stack.enter_context(postgres_server.no_deadlock())
         sandbox = stack.enter_context(
             Sandbox(tmp_path / "s", bookings=60, products=2, days=30, more=["--frozen", "--seed", seed])
         )
-        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake)
+        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake, size.connections)
         ports = [free_port() for _ in range(3)]
         stack.enter_context(contextlib.closing(Balancer(fleet.port, ports))).start()
         receivers = [stack.enter_context(fleet.receiver(port)) for port in ports]
@@ -192,7 +211,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
         for pourer in pourers:
             pourer.start()
         stood = None
-        for step in range(STEPS):
+        for step in range(size.steps):
             fleet.change(f"fleet/{seed}/{step}")
             match moments.get(step):
                 case "kill":
@@ -208,7 +227,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake=""):
             time.sleep(1.0 if lake else 0.3)  # a publication takes longer than a landing
         if not lake:
             fleet.goes_on(stood)
-        until(lambda: sum(len(p.acknowledged) for p in pourers) >= DELIVERIES, 60, "deliveries")
+        until(lambda: sum(len(p.acknowledged) for p in pourers) >= size.deliveries, 60, "deliveries")
         acknowledged = {body for pourer in pourers for body in pourer.end()}
         sandbox.faults()
         yield
