@@ -24,9 +24,9 @@ from octo_sync.destinations.base import (
     Scripted,
     TableDigest,
 )
-from octo_sync.destinations.erasing import ContactKey, Run, Scrubber
+from octo_sync.destinations.erasing import ContactKey, Scrubber
 from octo_sync.destinations.migrations import Step
-from octo_sync.destinations.relations import given, sql
+from octo_sync.destinations.relations import Run, given, sql
 from octo_sync.errors import WarehouseError, WriterFenced
 from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Merge, Table
