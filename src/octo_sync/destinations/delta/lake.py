@@ -50,13 +50,12 @@ class Lake:
     def __init__(self, root: str, tables: Sequence[Table]) -> None:
         self.root, self.landed = root.rstrip("/"), Landed("", -1, 0, SCHEMA_VERSION, {})
         self.tables = {t.full_name: t for t in tables}
-        self._paths = {name: self._path(table) for name, table in self.tables.items()} | {STATE: f"{self.root}/{STATE}"}
+        places = {False: self.root, True: f"{self.root}.private"}
+        self._paths = {t.full_name: f"{places[t.private]}/{t.schema}/{t.name}" for t in tables}
+        self._paths[STATE] = f"{self.root}/{STATE}"
         self._opened: dict[str, DeltaTable] = {}
         self._reached: dict[str, int] = {}
         """The version of each table that was read or written here last."""
-
-    def _path(self, table: Table) -> str:
-        return f"{self.root}{'.private' if table.private else ''}/{table.schema}/{table.name}"
 
     @property
     def versions(self) -> Mapping[str, int]:

@@ -24,7 +24,6 @@ from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
 from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of, said, say
 from octo_sync.destinations.duckdb.transactions import transaction, translated
-from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.relations import Run, drop_work_tables, run
 from octo_sync.destinations.warehouse import Destination, check_fence
@@ -82,12 +81,11 @@ class DuckDBWarehouse(Destination):
     def _open(self, now: datetime) -> None:
         for name, file in self._files.items():
             attach(self._db, file, name, is_private=name == PRIVATE)
+            sweep(file)
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
         for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*"), *self._spool.glob("checks/*")):
             left_over.unlink(missing_ok=True)
-        for file in (self.path, self.private_path):
-            sweep(file)
         self._db.execute(f"use {MAIN}")
         # Reading what is committed must not wait for a landing that is under way.
         self._reader = self._db.cursor()
@@ -142,15 +140,7 @@ class DuckDBWarehouse(Destination):
         """Land everything or nothing; see `Destination`."""
         with self._lock, translated(self.path):
             self._mend()
-            work = LandingWork(
-                self._db,
-                landing,
-                covered=self.covered([a.subject for a in landing.answered]),
-                tables=self._tables,
-                nouns=self._nouns,
-                spool=self._spool,
-                filled=self._filled,
-            )
+            work = self._work(self._db, self._run, landing, filled=self._filled)
             work.stage()
             if work.has_private:
                 with self._private_transaction(landing.fence):

@@ -20,7 +20,6 @@ from octo_sync.destinations.base import Absence, Answered, Fence, Landing, Landi
 from octo_sync.destinations.duckdb.carry_over import OWN, rows_to_move
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
-from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres import Session
@@ -33,7 +32,7 @@ from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out, take_over, take_turn
 from octo_sync.destinations.postgres.workbench import THREADS, Workbench
 from octo_sync.destinations.relations import Run, sql
-from octo_sync.destinations.warehouse import Destination, covered
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
@@ -132,15 +131,8 @@ class PostgresWarehouse(Destination):
         """Land everything or nothing; see `Destination`."""
 
         def work(session: Session) -> LandingReport:
-            work = LandingWork(
-                self._bench.db,
-                landing,
-                covered=covered(run_in(session), [a.subject for a in landing.answered]),
-                tables=self._tables,
-                nouns=self._nouns,
-                spool=self._spool,
-                bring=lambda answered: self._bring(session, answered, landing.run_id),
-            )
+            bring = partial(self._bring, session, run_id=landing.run_id)
+            work = self._work(self._bench.db, run_in(session), landing, bring=bring)
             self._bench.use_threads(1 if work.is_small else THREADS)
             work.stage()
             if work.has_private:
