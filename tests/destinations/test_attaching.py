@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import octo_sync
-from octo_sync.destinations.duckdb import attach as attaching
+from octo_sync.destinations.duckdb import files as attaching
 from octo_sync.errors import WarehouseError
 
 ROWS = 20_000

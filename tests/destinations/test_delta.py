@@ -293,7 +293,6 @@ def test_a_landing_and_a_publish_whose_answers_are_lost_are_there_once(warehouse
 
 
 def test_a_lake_is_made_though_the_answers_are_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(deltalake.DeltaTable, "create", lost(deltalake.DeltaTable.create))
     monkeypatch.setattr(deltalake, "write_deltalake", lost(deltalake.write_deltalake))
     with contextlib.closing(opened(tmp_path)) as made:
         assert set(made._lake.versions.values()) == {0}
@@ -467,6 +466,23 @@ def test_a_lake_of_an_older_schema_gains_what_it_lacks_and_keeps_its_rows(tmp_pa
         fields = {f.name for f in deltalake.DeltaTable(f"{there._lake.root}/ops/recon_results").schema().fields}
         assert "both_rows" in fields
         assert deltalake.DeltaTable(f"{there._lake.root}/core/bookings").metadata().partition_columns
+
+
+def test_a_lake_whose_making_was_cut_off_is_made_as_it_should_be(tmp_path, monkeypatch):
+    (wanted,) = (t for t in all_tables() if t.full_name == "ops.recon_results")
+
+    def killed(*_):
+        raise Killed
+
+    former = [dataclasses.replace(t, columns=t.columns[:-1]) if t == wanted else t for t in all_tables()]
+    with monkeypatch.context() as patched:
+        patched.setattr(lake.Lake, "commit", killed)
+        with pytest.raises(Killed):
+            opened(tmp_path, tables=former)
+    with contextlib.closing(opened(tmp_path)) as made:
+        fields = deltalake.DeltaTable(f"{made._lake.root}/ops/recon_results").schema().fields
+        meant = {field.name: field.metadata.get("comment") for field in fields}
+        assert {c.name: c.description for c in wanted.columns}.items() <= meant.items()
 
 
 def test_a_lake_of_a_newer_schema_is_left_alone(tmp_path, monkeypatch):

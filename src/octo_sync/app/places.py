@@ -155,8 +155,8 @@ class DeltaTables:
         folder.mkdir(mode=0o700, parents=True)
         try:
             made, copy = read_file(self._pipeline, folder / "octo.duckdb"), folder / "octo.read.duckdb"
-            config = {"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(folder / "tmp")}
-            with contextlib.closing(DuckDBDraft(made, [(made, copy)], config)) as draft:
+            spill = folder / "tmp"
+            with contextlib.closing(DuckDBDraft(made, [(made, copy)], memory=_MEMORY, spill=spill)) as draft:
                 make_marts(draft, self._pipeline.directory)
                 draft.publish()
             yield copy

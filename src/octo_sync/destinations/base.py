@@ -1,5 +1,6 @@
 """What a warehouse takes and gives: answers to land, findings, rows, and drafts of what is to be published."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -132,7 +133,7 @@ class LandingReport:
     are the fields that rows lost because few did.
     """
 
-    written: dict[str, int] = field(default_factory=dict)
+    written: Counter[str] = field(default_factory=Counter)
     stale: list[Subject] = field(default_factory=list)
     differing: list[Subject] = field(default_factory=list)
     absent: int = 0

@@ -13,7 +13,7 @@ import duckdb
 from octo_sync import model
 from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.digests import live
-from octo_sync.destinations.duckdb.attach import attach_published
+from octo_sync.destinations.duckdb.files import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
 from octo_sync.destinations.relations import equal, given, run, sql
@@ -143,10 +143,10 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     return result
 
 
-def _lacks(table: Table, capability: str | None, lacking: Lacking, alias: str) -> str:
-    """Whether the fresh answers lacked a capability, so that nothing can be said about what it brings; '' where none did."""
+def _lacks(table: Table, capability: str, lacking: Lacking, alias: str) -> str:
+    """Whether the fresh answers lacked a capability, so that nothing can be said about what it brings."""
     connections = lacking.get((table.noun, capability), ()) if capability else ()
-    return f"{alias}.connection_id in ({', '.join(map(quoted, connections))})" if connections else ""
+    return f"{alias}.connection_id in ({', '.join(map(quoted, connections))})" if connections else "false"
 
 
 def _older(table: Table) -> tuple[str, str]:
@@ -164,21 +164,21 @@ def _compare_table(
     db: duckdb.DuckDBPyConnection, table: Table, scope: str, lacking: Lacking, result: Comparison
 ) -> None:
     key = [k for k in table.key if k != "valid_from_utc"]
-    columns = [c.name for c in table.tracked if c.name not in key]
     # What is kept although answers have it no more is said to be older, and cannot be compared.
     older, kept = _older(table)
-    if lacks := _lacks(table, table.capability, lacking, "t"):
-        kept = f"{kept} or {lacks}"
+    kept = f"({kept} or {_lacks(table, table.capability, lacking, 't')})"
     here = (
-        f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not ({kept}))"
+        f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not {kept})"
     )
     fresh = f"(select * from fresh.{table.full_name} t where {live(table)} and {scope})"
-    differ = {c: f"(h.{c} is distinct from f.{c} and not list_contains(h.older, '{c}'))" for c in columns}
-    for column in table.tracked:
-        if column.name in differ and (lacks := _lacks(table, column.capability, lacking, "h")):
-            differ[column.name] = f"({differ[column.name]} and not {lacks})"
+    differ = {
+        c.name: f"(h.{c.name} is distinct from f.{c.name} and not list_contains(h.older, '{c.name}') "
+        f"and not {_lacks(table, c.capability, lacking, 'h')})"
+        for c in table.tracked
+        if c.name not in key
+    }
     differs = " or ".join(differ.values()) or "false"
-    named = "[" + ", ".join(f"case when {differ[c]} then '{c}' end" for c in columns) + "]"
+    named = "[" + ", ".join(f"case when {condition} then '{c}' end" for c, condition in differ.items()) + "]"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
     same = equal(key, "h", "f")
     parts = {"text": text, "first": key[0], "named": named, "here": here, "fresh": fresh, "same": same}

@@ -7,11 +7,11 @@ their count. Deleted rows and bookkeeping columns are left out, so that two ware
 digest, whichever engine holds them and whenever their rows arrived.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from octo_sync.destinations.base import TableDigest
+from octo_sync.destinations.relations import Run
 from octo_sync.tables.schema import Column, Merge, Table
 
 
@@ -48,12 +48,7 @@ def live(table: Table) -> str:
     return "is_current" if table.merge in (Merge.VERSIONS, Merge.HISTORY) else "true"
 
 
-def of_all(
-    run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
-    tables: Sequence[Table],
-    chosen: Collection[str] | None,
-    spelling: Spelling,
-) -> list[TableDigest]:
+def of_all(run: Run, tables: Sequence[Table], chosen: Collection[str] | None, spelling: Spelling) -> list[TableDigest]:
     """Count and digest the core tables, or those of them that are chosen."""
     found = []
     for table in tables:

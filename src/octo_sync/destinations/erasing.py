@@ -7,14 +7,13 @@ bookings and unit items in `landing`, after the next publish also in `core`, wit
 (`shed_published`); its write-ahead log is recycled by checkpoints, and goes to archives and replicas, which are out of reach.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from octo_sync.destinations.relations import equal, given, sql
+from octo_sync.destinations.relations import Run, equal, given, sql
 
-Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 BookingKey = tuple[str, str]
 """Connection and uuid of a booking."""
 ContactKey = tuple[str, str, str]
@@ -95,16 +94,9 @@ _PAGE = 1000
 
 
 def _given(rows: Sequence[Any], kind: type[Any], *, after: int = 0) -> tuple[str, list[list[Any]]]:
-    """Rows of a kind as a relation, and its parameters; `after` is how many parameters come before."""
+    """A select of rows of a kind, and its parameters; `after` is how many parameters come before."""
     columns = {f.name: _TYPES.get(f.name, "varchar") for f in fields(kind)}
-    select, values = given(columns, [[getattr(row, c) for c in columns] for row in rows], after=after)
-    return f"({select})", values
-
-
-def _keys(rows: Collection[tuple[str, ...]], columns: Sequence[str]) -> tuple[str, list[list[str]]]:
-    """The same for keys."""
-    select, values = given(dict.fromkeys(columns, "varchar"), rows)
-    return f"({select})", values
+    return given(columns, map(astuple, rows), after=after)
 
 
 class Scrubber:
@@ -153,8 +145,8 @@ class Scrubber:
         """
         if not rows:
             return 0
-        relation, values = _given(rows, ContactRow, after=1)
-        parts = {"contacts": self._contacts, "given": relation, "same": equal(_KEY, "t", "k")}
+        select, values = _given(rows, ContactRow, after=1)
+        parts = {"contacts": self._contacts, "given": select, "same": equal(_KEY, "t", "k")}
         sets = ", ".join(f"{c} = k.{c}" for c in _COLUMNS if c not in _KEY)
         changed = self._run(sql("change_contacts", values=sets, **parts), [now, *values])
         made = self._run(sql("add_contacts", columns=", ".join(_COLUMNS), **parts), [now, *values])
@@ -171,9 +163,9 @@ class Scrubber:
         gone = 0
         for keys, columns in ((bookings, _RECORD), (single, (*_RECORD, "payload_hash"))):
             if keys:
-                relation, values = _keys(keys, columns)
+                select, values = given(columns, keys)
                 found = self._run(
-                    f"delete from {self._records} as t using {relation} k "
+                    f"delete from {self._records} as t using ({select}) k "
                     f"where t.resource = 'booking' and {equal(columns, 't', 'k')} returning 1",
                     values,
                 )
@@ -190,16 +182,16 @@ class Scrubber:
 
     def _texts(self, table: str, kind: type[Any], bookings: Collection[BookingKey]) -> list[tuple[Any, ...]]:
         """The columns of a kind, of these bookings."""
-        relation, values = _keys(bookings, _KEY[:2])
+        select, values = given(_KEY[:2], bookings)
         columns = ", ".join("false" if f.name == "loses_key" else f"t.{f.name}" for f in fields(kind))
         return self._run(
-            f"select {columns} from core.{table} t join {relation} k on {equal(_KEY[:2], 't', 'k')}", values
+            f"select {columns} from core.{table} t join ({select}) k on {equal(_KEY[:2], 't', 'k')}", values
         )
 
     def named(self, uuids: Collection[str]) -> list[BookingKey]:
         """The bookings of any connection that have one of these uuids."""
-        relation, values = _keys([(uuid,) for uuid in uuids], ("uuid",))
-        parts = {"given": relation, "contacts": self._contacts, "records": self._records}
+        select, values = given(("uuid",), [(uuid,) for uuid in uuids])
+        parts = {"given": select, "contacts": self._contacts, "records": self._records}
         found = self._run(sql("named_bookings", **parts), values)
         return [(connection, uuid) for connection, uuid in found]
 
@@ -207,11 +199,11 @@ class Scrubber:
         """Give the rows in `core` these texts; how many bookings. They are looked at anew with the next answer."""
         if not bookings:
             return 0
-        relation, values = _given(bookings, BookingScrub)
-        found = self._run(sql("scrub_bookings", given=relation, same=equal(_KEY[:2], "t", "k")), values)
+        select, values = _given(bookings, BookingScrub)
+        found = self._run(sql("scrub_bookings", given=select, same=equal(_KEY[:2], "t", "k")), values)
         if items:
-            relation, values = _given(items, ItemScrub)
-            self._run(sql("scrub_items", given=relation, same=equal(_KEY, "t", "k")), values)
+            select, values = _given(items, ItemScrub)
+            self._run(sql("scrub_items", given=select, same=equal(_KEY, "t", "k")), values)
         return len(found)
 
     def forget_keys(self) -> int:

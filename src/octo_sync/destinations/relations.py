@@ -1,6 +1,6 @@
 """What goes into statements and comes out of them: rows of the program as a relation, and how many rows were touched."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,8 @@ import duckdb
 
 from octo_sync.statements import statements
 
+Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""What runs one statement with its parameters, `$1`, `$2`, …, and returns its rows."""
 _FILES = [Path(__file__).parent / folder / "statements.sql" for folder in ("", "landing", "postgres")]
 _FOUND = {name: text for file in _FILES for name, text in statements(file).items()}
 
@@ -34,10 +36,13 @@ def drop_work_tables(db: duckdb.DuckDBPyConnection) -> None:
         db.execute(f"drop table if exists temp.{name}")
 
 
-def given(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], *, after: int = 0) -> tuple[str, list[list[Any]]]:
-    """A select of these rows, whose columns have these types, in the words that both engines share, and its parameters.
+def given(
+    columns: Mapping[str, str] | Sequence[str], rows: Iterable[Sequence[Any]], *, after: int = 0
+) -> tuple[str, list[list[Any]]]:
+    """A select of these rows, in the words that both engines share, and its parameters.
 
-    `after` is how many parameters come before them.
+    `columns` are names with their types, or names of texts; `after` is how many parameters come before them.
     """
-    select = ", ".join(f"unnest(${i}::{kind}[]) as {c}" for i, (c, kind) in enumerate(columns.items(), start=after + 1))
-    return f"select {select}", [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "varchar")
+    select = ", ".join(f"unnest(${i}::{kind}[]) as {c}" for i, (c, kind) in enumerate(types.items(), start=after + 1))
+    return f"select {select}", [list(column) for column in zip(*rows, strict=True)] or [[] for _ in types]

@@ -32,29 +32,29 @@ select (select count(*) from {contacts} where {there}) + (select count(*) from {
 -- Give contacts the values of `k`. One with `erased_at_utc` is gone for good. $1 is now.
 update {contacts} as t set {values}, row_hash = 0, is_deleted = k.erased_at_utc is not null or t.is_deleted,
   deleted_at_utc = case when k.erased_at_utc is not null then $1::timestamptz else t.deleted_at_utc end
-from {given} k where {same} returning 1
+from ({given}) k where {same} returning 1
 
 -- name: add_contacts
 -- Those of them that are not there.
 insert into {contacts} ({columns}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, row_hash)
-select {columns}, $1::timestamptz, $1::timestamptz, k.erased_at_utc is not null, k.erased_at_utc, 0 from {given} k
+select {columns}, $1::timestamptz, $1::timestamptz, k.erased_at_utc is not null, k.erased_at_utc, 0 from ({given}) k
 where not exists (select 1 from {contacts} t where {same}) returning 1
 
 -- name: named_bookings
 -- The bookings of any connection that have one of the uuids `k`.
-select connection_id, booking_uuid from core.bookings join {given} k on booking_uuid = k.uuid
-union select connection_id, booking_uuid from {contacts} join {given} k on booking_uuid = k.uuid
-union select connection_id, key from {records} join {given} k on key = k.uuid where resource = 'booking'
+select connection_id, booking_uuid from core.bookings join ({given}) k on booking_uuid = k.uuid
+union select connection_id, booking_uuid from {contacts} join ({given}) k on booking_uuid = k.uuid
+union select connection_id, key from {records} join ({given}) k on key = k.uuid where resource = 'booking'
 
 -- name: scrub_bookings
 update core.bookings as t set contact_key = case when k.loses_key then null else t.contact_key end,
   cancellation_reason = k.cancellation_reason, supplier_reference = k.supplier_reference,
   reseller_reference = k.reseller_reference, payload_digest = null
-from {given} k where {same} returning 1
+from ({given}) k where {same} returning 1
 
 -- name: scrub_items
 update core.booking_unit_items as t set supplier_reference = k.supplier_reference, reseller_reference = k.reseller_reference
-from {given} k where {same} returning 1
+from ({given}) k where {same} returning 1
 
 -- name: look_anew
 -- Trust no answer that feeds the private file to be landed already.

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import duckdb
+
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import (
     Absence,
@@ -24,12 +26,13 @@ from octo_sync.destinations.base import (
     Scripted,
     TableDigest,
 )
-from octo_sync.destinations.erasing import ContactKey, Run, Scrubber
+from octo_sync.destinations.erasing import ContactKey, Scrubber
+from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.migrations import Step
-from octo_sync.destinations.relations import given, sql
+from octo_sync.destinations.relations import Run, given, sql
 from octo_sync.errors import WarehouseError, WriterFenced
 from octo_sync.model import Subject, Window
-from octo_sync.tables.schema import Merge, Table
+from octo_sync.tables.schema import Merge, Noun, Table
 
 T = TypeVar("T")
 _WRITER = {"fence": "bigint", "owner": "text", "landed": "bigint", "connection_id": "text"}
@@ -48,6 +51,9 @@ class Destination(Scripted, Protocol):
     migrated: Sequence[Step]
     """The steps of the schema that were taken when it was opened."""
     _tables: Sequence[Table]
+    _nouns: Mapping[str, Noun]
+    _spool: Path
+    """A folder for what is on its way."""
     _spelling: digests.Spelling
     _fence: Fence = 0
     """The token of the last claim; a warehouse that anybody claimed takes nothing without one."""
@@ -116,6 +122,11 @@ class Destination(Scripted, Protocol):
             WriterFenced: A newer writer took over; nothing was kept.
             WarehouseError: It cannot be written; nothing was kept.
         """
+
+    def _work(self, db: duckdb.DuckDBPyConnection, run: Run, landing: Landing, **more: Any) -> LandingWork:  # noqa: ANN401
+        """What a landing has to do on the DuckDB in which it is worked out; `run` asks what has landed, `more` is as there."""
+        last = covered(run, [a.subject for a in landing.answered])
+        return LandingWork(db, landing, covered=last, tables=self._tables, nouns=self._nouns, spool=self._spool, **more)
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
         """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.

@@ -34,6 +34,16 @@ _UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS}) r"
 _PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
 _IDS = (CONNECTION_ID, _PRODUCT_ID, column("option_id", "text", "o.id", "OCTO option id, unique inside its product."))
 
+
+def _called(it: str) -> tuple[Column, ...]:
+    """What a product, an option, a unit or an extra is called: in the record of this alias."""
+    return (
+        column("internal_name", "text", f'{it}."internalName"', "The supplier's own name for it."),
+        column("title", "text", f"{it}.title", "Name for travellers (capability content).", capability="content"),
+        column("reference", "text", f"{it}.reference", "The supplier's reference."),
+    )
+
+
 PRODUCTS = Table(
     full_name="core.products",
     description="What the supplier sells.",
@@ -48,9 +58,7 @@ PRODUCTS = Table(
     columns=(
         CONNECTION_ID,
         _PRODUCT_ID,
-        column("internal_name", "text", 'r."internalName"', "The supplier's own name for it."),
-        column("title", "text", "r.title", "Name for travellers (capability content).", capability="content"),
-        column("reference", "text", "r.reference", "The supplier's reference."),
+        *_called("r"),
         column("locale", "text", "r.locale", "Language of the texts, BCP 47."),
         column("time_zone", "text", 'r."timeZone"', "IANA time zone of the venue."),
         column("availability_type", "text", 'r."availabilityType"', "START_TIME or OPENING_HOURS."),
@@ -88,9 +96,7 @@ OPTIONS = Table(
     columns=(
         *_IDS,
         column("is_default", "boolean", 'o."default"', "Whether it is the default option."),
-        column("internal_name", "text", 'o."internalName"', "The supplier's own name for it."),
-        column("title", "text", "o.title", "Name for travellers (capability content).", capability="content"),
-        column("reference", "text", "o.reference", "The supplier's reference."),
+        *_called("o"),
         document("local_start_times", 'o."availabilityLocalStartTimes"', "JSON array of HH:MM at the venue."),
         column("cancellation_cutoff", "text", 'o."cancellationCutoff"', "Free text, e.g. 24 hours."),
         column("cancellation_cutoff_amount", "bigint", 'o."cancellationCutoffAmount"', "The number in it."),
@@ -114,9 +120,7 @@ UNITS = Table(
         *_IDS,
         column("unit_id", "text", "u.id", "OCTO unit id, unique inside its option."),
         column("unit_type", "text", 'u."type"', "ADULT, CHILD, … or a newer one."),
-        column("internal_name", "text", 'u."internalName"', "The supplier's own name for it."),
-        column("title", "text", "u.title", "Name for travellers (capability content).", capability="content"),
-        column("reference", "text", "u.reference", "The supplier's reference."),
+        *_called("u"),
         column("pax_count", "bigint", 'u.restrictions."paxCount"', "People one unit admits."),
         column("min_age", "bigint", 'u.restrictions."minAge"', "Youngest age."),
         column("max_age", "bigint", 'u.restrictions."maxAge"', "Oldest age."),
@@ -184,9 +188,7 @@ EXTRAS = Table(
         *_IDS,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = of the option."),
         column("extra_id", "text", "e.id", "Extra id."),
-        column("internal_name", "text", 'e."internalName"', "The supplier's own name for it."),
-        column("title", "text", "e.title", "Name for travellers (capability content).", capability="content"),
-        column("reference", "text", "e.reference", "The supplier's reference."),
+        *_called("e"),
         column("min_quantity", "bigint", 'e.restrictions."minQuantity"', "Fewest in one booking."),
         column("max_quantity", "bigint", 'e.restrictions."maxQuantity"', "Most in one booking."),
         column("is_required", "boolean", "e.restrictions.required", "Whether it must be bought."),

@@ -7,13 +7,11 @@ landing, by which one whose answer was lost is known again, and which lets no ot
 fence (R9).
 """
 
-import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.destinations.delta.flushing import flush
-from octo_sync.destinations.delta.tables import Overtaken, marked, opened, overwrite, sweep, translated
+from octo_sync.destinations.delta.tables import Overtaken, flush, marked, opened, overwrite, sweep, translated
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import WriterFenced
 from octo_sync.tables.schema import Table
@@ -52,13 +50,12 @@ class Lake:
     def __init__(self, root: str, tables: Sequence[Table]) -> None:
         self.root, self.landed = root.rstrip("/"), Landed("", -1, 0, SCHEMA_VERSION, {})
         self.tables = {t.full_name: t for t in tables}
-        self._paths = {name: self._path(table) for name, table in self.tables.items()} | {STATE: f"{self.root}/{STATE}"}
+        places = {False: self.root, True: f"{self.root}.private"}
+        self._paths = {t.full_name: f"{places[t.private]}/{t.schema}/{t.name}" for t in tables}
+        self._paths[STATE] = f"{self.root}/{STATE}"
         self._opened: dict[str, DeltaTable] = {}
         self._reached: dict[str, int] = {}
         """The version of each table that was read or written here last."""
-
-    def _path(self, table: Table) -> str:
-        return f"{self.root}{'.private' if table.private else ''}/{table.schema}/{table.name}"
 
     @property
     def versions(self) -> Mapping[str, int]:
@@ -74,26 +71,6 @@ class Lake:
             self._opened[STATE], self.landed = state, _landed(state)
         self._reached = {**self.landed.versions, STATE: self.landed.number}
         return self.landed
-
-    def make(self, schemas: "Mapping[str, pa.Schema]") -> None:
-        """Make the tables that are not there, empty, with what their columns mean."""
-        from deltalake import DeltaTable, Schema  # noqa: PLC0415 - an extra that few need
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
-
-        with translated(self.root):
-            for name in self.tables.keys() - self.landed.versions.keys():
-                with contextlib.suppress(DeltaError, OSError):  # it may be there, and only the answer was lost
-                    DeltaTable.create(
-                        self._paths[name],
-                        Schema.from_arrow(schemas[name]),
-                        mode="ignore",
-                        partition_by=[BUCKET, MONTH],
-                        description=self.tables[name].description,
-                        configuration={**SETTINGS},
-                    )
-                made = self._latest(name)
-                flush(self._paths[name], made.version())
-                self._reach(name, made)
 
     def undo(self) -> None:
         """Bring every table back to what has landed."""
@@ -189,18 +166,21 @@ class Lake:
         self, name: str, batches: "Callable[[], pa.RecordBatchReader]", partitions: str | None, fence: int
     ) -> None:
         """Write one version after the one that was reached here."""
-        # Should it fail, the table is looked at anew.
+        made: dict[str, Any] = {"configuration": {**SETTINGS}}
         before = self._table(name) if name in self._reached else None
+        if name in self.tables:
+            made |= {"partition_by": [BUCKET, MONTH], "description": self.tables[name].description}
+            before = before or opened(self._paths[name])  # of a making that was cut off
+        # Should it fail, the table is looked at anew.
         self._opened.pop(name, None)
-        marks = self._marks(fence)
-        table = overwrite(self._paths[name], before, batches(), marks, settings=SETTINGS, partitions=partitions)
+        table = overwrite(self._paths[name], before, batches(), self._marks(fence), made=made, partitions=partitions)
         self._reach(name, table)
 
     def _reach(self, name: str, table: "DeltaTable") -> None:
         self._opened[name], self._reached[name] = table, table.version()
 
     def _undo(self, name: str, latest: "DeltaTable", fence: int) -> None:
-        if latest.version() > self._reached[name]:
+        if latest.version() > self._reached.get(name, latest.version()):
             latest.restore(self._reached[name], commit_properties=marked(self._marks(fence)))
             flush(self._paths[name], latest.version())
         self._reach(name, latest)

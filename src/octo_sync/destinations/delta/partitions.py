@@ -5,8 +5,8 @@ and not from what was done to them, so a change by any road is noticed.
 """
 
 import zlib
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -25,24 +25,14 @@ Part = tuple[str, date | None]
 """A connection, '' where a table has none, and the first day of a month, None of rows without a day."""
 Digests = Mapping[Part, tuple[int, int]]
 """How many rows a part has, and a number that another set of rows would not have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """Rows that lie in the same files."""
-
-    bucket: int
-    month: date | None
-
-    @property
-    def name(self) -> str:
-        """Its month, as it is written."""
-        return self.month.strftime("%Y-%m") if self.month else _NONE
+Partition = tuple[int, str]
+"""A bucket and a month, as they are written: their rows lie in the same files."""
 
 
 def partition_of(part: Part) -> Partition:
     """Where the rows of a part lie."""
-    return Partition(zlib.crc32(part[0].encode()) % BUCKETS, part[1])
+    connection, month = part
+    return zlib.crc32(connection.encode()) % BUCKETS, month.isoformat()[:7] if month else _NONE
 
 
 def _part(table: Table) -> tuple[str, str]:
@@ -71,19 +61,19 @@ def changed(before: Digests, now: Digests) -> set[Partition]:
 
 def condition(partitions: Collection[Partition]) -> str:
     """These partitions, as Delta is asked for them."""
-    buckets = {p.bucket: sorted(o.name for o in partitions if o.bucket == p.bucket) for p in partitions}
-    return " or ".join(
-        f"({BUCKET} = {bucket} and {MONTH} in ({', '.join(map(quoted, months))}))"
-        for bucket, months in sorted(buckets.items())
-    )
+    buckets: dict[int, list[str]] = defaultdict(list)
+    for bucket, month in sorted(partitions):
+        buckets[bucket].append(quoted(month))
+    return " or ".join(f"({BUCKET} = {b} and {MONTH} in ({', '.join(months)}))" for b, months in buckets.items())
 
 
 def rows_of(table: Table, partitions: Collection[Partition], parts: Collection[Part]) -> tuple[str, list[list[Any]]]:
     """A select of all rows that lie in these partitions, and its parameters; `parts` are those that the table has."""
     connection, month = _part(table)
-    chosen = [(*part, where.bucket) for part in parts if (where := partition_of(part)) in partitions]
-    select, values = given({"of_connection": "varchar", "of_month": "date", BUCKET: "integer"}, chosen)
+    chosen = [(*part, *where) for part in parts if (where := partition_of(part)) in partitions]
+    columns = {"of_connection": "varchar", "of_month": "date", BUCKET: "integer", MONTH: "varchar"}
+    select, values = given(columns, chosen)
     return (
-        f"select {table.names}, {BUCKET}, coalesce(strftime(of_month, '%Y-%m'), '{_NONE}') as {MONTH} from {placed(table)} "
+        f"select {table.names}, {BUCKET}, {MONTH} from {placed(table)} "
         f"join ({select}) on {connection} = of_connection and {month} is not distinct from of_month"
     ), values

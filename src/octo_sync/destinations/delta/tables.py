@@ -4,13 +4,16 @@ Without deletion vectors and wall clocks, for which a reader of version 1 has no
 `2026-01-02T09:30:00`.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
-from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.reading import as_texts
+from octo_sync.disk import fsync
 from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError
 
 if TYPE_CHECKING:
@@ -72,10 +75,12 @@ def overwrite(
     batches: "pa.RecordBatchReader",
     marks: Mapping[str, int],
     *,
-    settings: Mapping[str, str],
+    made: Mapping[str, Any],
     partitions: str | None = None,
 ) -> "DeltaTable":
     """Write the version after that of `table`, None where there is none; of some partitions, a condition, or of all.
+
+    `made` is what a new table is made with, as `write_deltalake` calls it.
 
     Raises:
         Overtaken: It was written by somebody else.
@@ -84,8 +89,7 @@ def overwrite(
     from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 - an extra that few need
     from deltalake.exceptions import DeltaError  # noqa: PLC0415 - the same
 
-    how: dict[str, Any] = {"mode": "error", "configuration": dict(settings)}
-    version = 0
+    version, how = 0, {"mode": "error", **made}
     if table is not None:
         schema = None if partitions else "overwrite"
         version, how = table.version() + 1, {"mode": "overwrite", "predicate": partitions, "schema_mode": schema}
@@ -108,6 +112,24 @@ def overwrite(
     return table
 
 
+def flush(table: str, version: int) -> None:
+    """Have one version of a table on the disk for good, its rows before its entry in the log.
+
+    delta-rs leaves that to an object store, for which nothing is to be done.
+    """
+    place = urlsplit(table)
+    if "://" in table and place.scheme != "file":
+        return
+    folder = Path(unquote(place.path) if "://" in table else table)
+    log = folder / "_delta_log" / f"{version:020}.json"
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    files = [folder / unquote(entry["add"]["path"]) for entry in entries if "add" in entry]
+    # A folder that is new is an entry of the one above.
+    folders = {above for file in files for above in file.parents if above.is_relative_to(folder)}
+    for path in (*files, *sorted(folders), log, log.parent, folder, folder.parent):
+        fsync(path)
+
+
 def sweep(table: "DeltaTable", hours: int = 0, *, keep: int | None = None) -> None:
     """Have the files go that no version has needed for so many hours, also those of commits that never came.
 
@@ -121,25 +143,19 @@ def readable(batches: "pa.RecordBatchReader") -> "pa.RecordBatchReader":
     """The same rows without types that old readers do not know."""
     import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
-    schema, told = readable_schema(batches.schema)
-    return pa.RecordBatchReader.from_batches(schema, map(told, batches))
-
-
-def readable_schema(schema: "pa.Schema") -> "tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch]]":
-    """The schema of such rows, and what makes a batch of them."""
-    import pyarrow as pa  # noqa: PLC0415 - commands start fast
-
-    foreign = sorted(n for n, field in enumerate(schema) if _is_foreign(field.type))
+    foreign = [n for n, field in enumerate(batches.schema) if _is_foreign(field.type)]
     if not foreign:
-        return schema, lambda batch: batch
-    known = pa.schema([field.with_type(pa.string()) if n in foreign else field for n, field in enumerate(schema)])
+        return batches
+    known = batches.schema
+    for n in foreign:
+        known = known.set(n, known.field(n).with_type(pa.string()))
 
     def told(batch: "pa.RecordBatch") -> "pa.RecordBatch":
         found = dict(zip(foreign, as_texts(batch.select(foreign)), strict=True))
         columns = [pa.array(found[n], pa.string()) if n in found else column for n, column in enumerate(batch.columns)]
         return pa.record_batch(columns, schema=known)
 
-    return known, told
+    return pa.RecordBatchReader.from_batches(known, map(told, batches))
 
 
 def _is_foreign(kind: "pa.DataType") -> bool:

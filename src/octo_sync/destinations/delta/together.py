@@ -13,9 +13,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.destinations.delta.flushing import flush
 from octo_sync.destinations.delta.lake import FENCE, SETTINGS
-from octo_sync.destinations.delta.tables import KEPT_HOURS, opened, overwrite, readable, sweep
+from octo_sync.destinations.delta.tables import KEPT_HOURS, flush, opened, overwrite, readable, sweep
 from octo_sync.destinations.reading import Reader, TableInfo
 from octo_sync.errors import WriterFenced
 
@@ -122,7 +121,9 @@ class Together:
         """Write the version after the one that is there; nobody else's comes in between."""
         table = self._state if name == self._name else self._opened(name)
         marks = {self._name: mark} | ({} if self._fence is None else {FENCE: self._fence})
-        return overwrite(f"{self._root}/{name}", table, readable(batches), marks, settings=self._settings)
+        return overwrite(
+            f"{self._root}/{name}", table, readable(batches), marks, made={"configuration": {**self._settings}}
+        )
 
 
 def publish(

@@ -18,7 +18,7 @@ from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.delta.lake import BUCKET, MONTH, Lake, Landed
 from octo_sync.destinations.delta.note import Note
 from octo_sync.destinations.delta.partitions import Digests, changed, condition, digests, rows_of
-from octo_sync.destinations.delta.tables import KEPT_HOURS, readable, readable_schema
+from octo_sync.destinations.delta.tables import KEPT_HOURS, readable
 from octo_sync.destinations.delta.tables import translated as lake_errors
 from octo_sync.destinations.delta.together import publish, published
 from octo_sync.destinations.duckdb.carry_over import OWN
@@ -26,9 +26,9 @@ from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
-from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.migrations import steps_after
 from octo_sync.destinations.reading import BATCH_ROWS
+from octo_sync.destinations.relations import Run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -69,12 +69,11 @@ class DeltaWarehouse(DuckDBWarehouse):
             with self._lock, translated(self.path):
                 if landed is not None and not is_as_landed:
                     self._load(landed)
-                if not steps:
+                if landed is not None and not steps:
                     self._digests = self._looked()
                 for statement in (statement for step in steps for statement in step.statements):
                     self._db.execute(statement)
                 if not is_as_landed:
-                    self._lake.make({name: self._schema(table) for name, table in self._lake.tables.items()})
                     self._store()
                 self.migrated = self.migrated or steps
         except BaseException:
@@ -96,16 +95,6 @@ class DeltaWarehouse(DuckDBWarehouse):
                 f"select {', '.join(f'{c.name}::{c.type}' for c in kept)} from lake_rows"
             )
             self._db.unregister("lake_rows")
-
-    def _schema(self, table: Table) -> "pa.Schema":
-        """A table's columns as the lake has them, each with what it means."""
-        meant = {c.name: c.description for c in table.all_columns}
-        meant |= {BUCKET: "Of the connection: rows of one lie together.", MONTH: "Of its day, or none."}
-        import pyarrow as pa  # noqa: PLC0415 - commands start fast
-
-        select, values = rows_of(table, (), ())
-        schema, _ = readable_schema(self._db.sql(select, params=values).to_arrow_table().schema)
-        return pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in schema])
 
     def _looked(self, touched: _Touched | None = None) -> dict[str, Digests]:
         """What the copy's parts are by now, of those tables and connections that were touched; None: of all."""
@@ -148,21 +137,30 @@ class DeltaWarehouse(DuckDBWarehouse):
             is_new = name not in self._digests
             partitions = changed(self._digests.get(name, {}), now[name])
             if partitions or is_new:
-                rows = rows_of(self._lake.tables[name], partitions, now[name])
-                where = None if is_new else condition(partitions)
+                table, where = self._lake.tables[name], None if is_new else condition(partitions)
+                rows, meant = rows_of(table, partitions, now[name]), _meant(table) if is_new else {}
                 with contextlib.ExitStack() as cursors:
-                    self._lake.write(name, partial(self._batches, *rows, cursors), where, fence)
+                    self._lake.write(name, partial(self._batches, *rows, meant, cursors), where, fence)
                 self._digests[name] = now[name]
         landed = self._lake.landed
         if self._lake.versions != landed.versions or landed.fence != fence:
             self._lake.commit(fence)
         self._note.remember(self._lake.landed)
 
-    def _batches(self, select: str, values: list[list[Any]], cursors: contextlib.ExitStack) -> "pa.RecordBatchReader":
+    def _batches(
+        self, select: str, values: list[list[Any]], meant: Mapping[str, str], cursors: contextlib.ExitStack
+    ) -> "pa.RecordBatchReader":
+        """What a query finds, each column with what it means, where that is to be written."""
+        import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
         # A cursor of its own: when a write fails, what was not read to its end would block all else.
         cursor = cursors.enter_context(contextlib.closing(self._db.cursor()))
         cursor.execute("set timezone = 'UTC'").fetchall()
-        return readable(cursor.sql(select, params=values).to_arrow_reader(BATCH_ROWS))
+        found = readable(cursor.sql(select, params=values).to_arrow_reader(BATCH_ROWS))
+        if not meant:
+            return found
+        schema = pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in found.schema])
+        return pa.RecordBatchReader.from_batches(schema, found)
 
     @contextlib.contextmanager
     def _once(self, fence: Fence) -> Iterator[Run]:
@@ -228,3 +226,9 @@ class DeltaWarehouse(DuckDBWarehouse):
         """Have former marts go from the lake; see `Destination`."""
         with lake_errors(self._lake.root):
             published(self._lake.root).vacuum(f"{MARTS}/")
+
+
+def _meant(table: Table) -> dict[str, str]:
+    """What each column of a table in the lake means."""
+    added = {BUCKET: "Of the connection: rows of one lie together.", MONTH: "Of its day, or none."}
+    return {c.name: c.description for c in table.all_columns} | added

@@ -28,12 +28,9 @@ _PROOFS = frozenset({"answer_hash", "payload_digest", "row_hash"})
 
 def carry_over(db: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[Table]) -> tuple[int, list[str]]:
     """Take the rows of these tables from a former file; how many, and the tables that cannot be read."""
-    taken: dict[str, int | None] = dict.fromkeys(
-        t.full_name for t in tables if t.full_name not in {*OWN, "ops.absences"}
-    )
+    chosen = [t for t in tables if t.full_name not in {*OWN, "ops.absences"}]
     with attached(db, file) as there:
-        if there:
-            taken = {t.full_name: _take(db, t) for t in tables if t.full_name in taken}
+        taken = {t.full_name: _take(db, t) if there else None for t in chosen}
     return sum(rows or 0 for rows in taken.values()), [name for name, rows in taken.items() if rows is None]
 
 

@@ -23,9 +23,18 @@ from octo_sync.tables.schema import Table
 
 STORAGE = "v1.2.0"
 """The storage version is pinned, so that BI drivers on an older DuckDB can open the read copy."""
+_ATTEMPTS = 100
+"""Publications that may come while a file is attached; the next one takes as long as the file takes to be copied."""
 _MARGIN = 64 * 1024 * 1024
 _ORDER = ("product_id", "option_id", "local_start_at")
 """Within a month of travel: the order in which departures are looked at."""
+
+
+def database(*, threads: int, memory: str, spill: Path) -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory that files are attached to, in UTC; what does not fit into `memory` goes to the folder `spill`."""
+    db = duckdb.connect(":memory:", config={"threads": threads, "memory_limit": memory, "temp_directory": str(spill)})
+    db.execute("set timezone = 'UTC'")
+    return db
 
 
 def attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: bool) -> None:
@@ -33,6 +42,36 @@ def attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: 
     # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
     options = ", row_group_size 2048" if is_private else ""
     db.execute(f"attach {quoted(str(file))} as {name} (storage_version '{STORAGE}'{options})")
+
+
+def attach_published(db: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Attach a file for reading, as one publication wrote it.
+
+    DuckDB 2.0 reads a file's header, closes it, and opens it again by its path for the rest (1.5 opened it once). A file
+    swapped in between would be read with another one's header: it looks damaged, or has rows of both. So it counts only
+    when the path stood for the same file before and after. What is attached stays open, and is not looked up again.
+
+    Raises:
+        duckdb.Error: It cannot be attached.
+        WarehouseError: It was replaced each time.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _identity(path)
+        try:
+            db.execute(f"attach {quoted(str(path))} as {name} (read_only)")
+        except duckdb.Error:
+            if _identity(path) == before:
+                raise
+            continue
+        if _identity(path) == before:
+            return
+        db.execute(f"detach {name}")
+    raise WarehouseError(f"{path} was replaced {_ATTEMPTS} times while it was being opened; what replaces it so often?")
+
+
+def _identity(path: Path) -> tuple[int, int, int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def schema_of_file(path: Path) -> int | None:
@@ -62,10 +101,9 @@ def size_of(db: duckdb.DuckDBPyConnection, catalog: str, path: Path, tables: Seq
     db.execute(f"checkpoint {catalog}")
     live = slots = 0
     for table in tables:
-        row = db.execute(f"select count(*), coalesce(max(rowid) + 1, 0) from {catalog}.{table.full_name}").fetchone()
-        if row:
-            width = len(table.all_columns)
-            live, slots = live + int(row[0]) * width, slots + max(int(row[0]), int(row[1])) * width
+        counted = f"select count(*), coalesce(max(rowid) + 1, 0) from {catalog}.{table.full_name}"
+        ((rows, ids),) = db.execute(counted).fetchall()
+        live, slots = live + rows * len(table.all_columns), slots + max(rows, ids) * len(table.all_columns)
     used = db.execute(
         "select used_blocks * block_size from pragma_database_size() where database_name = $1", [catalog]
     ).fetchone()

@@ -94,24 +94,18 @@ def _shape(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], catalog: str)
     for schema in ddl.schemas(tables):
         db.execute(f"create schema if not exists {prefix}{schema}")
     there = _columns(db, catalog)
+    fresh = {t: dataclasses.replace(t, full_name=f"{t.full_name}_fresh") for t in tables if t.full_name in there}
     for table in tables:
-        db.execute(ddl.create_table(table, prefix=prefix))
-        old = there.get(table.full_name)
-        if old is not None:
-            _reshape(db, table, prefix, old)
-        for comment in ddl.comments(table, prefix=prefix):
-            db.execute(comment)
-
-
-def _reshape(db: duckdb.DuckDBPyConnection, table: Table, prefix: str, old: _Columns) -> None:
-    fresh = dataclasses.replace(table, full_name=f"{table.full_name}_fresh")
-    db.execute(ddl.create_table(fresh, prefix=prefix))
-    catalog = prefix.removesuffix(".")
-    if _columns(db, catalog)[fresh.full_name] == old:
-        db.execute(f"drop table {prefix}{fresh.full_name}")
-        return
-    kept = {name for name, _ in old}
-    names = ", ".join(c.name for c in table.all_columns if c.name in kept)
-    db.execute(f"insert into {prefix}{fresh.full_name} ({names}) select {names} from {prefix}{table.full_name}")
-    db.execute(f"drop table {prefix}{table.full_name}")
-    db.execute(f"alter table {prefix}{fresh.full_name} rename to {table.name}")
+        db.execute(ddl.create_table(fresh.get(table, table), prefix=prefix))
+    wanted = _columns(db, catalog)
+    for table, made in fresh.items():
+        old = there[table.full_name]
+        if wanted[made.full_name] == old:
+            db.execute(f"drop table {prefix}{made.full_name}")
+            continue
+        names = ", ".join(c.name for c in table.all_columns if c.name in dict(old))
+        db.execute(f"insert into {prefix}{made.full_name} ({names}) select {names} from {prefix}{table.full_name}")
+        db.execute(f"drop table {prefix}{table.full_name}")
+        db.execute(f"alter table {prefix}{made.full_name} rename to {table.name}")
+    for comment in (comment for table in tables for comment in ddl.comments(table, prefix=prefix)):
+        db.execute(comment)

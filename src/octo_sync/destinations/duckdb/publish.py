@@ -12,19 +12,19 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
 from octo_sync.destinations.base import Draft, Rows
 from octo_sync.destinations.ddl import quoted
-from octo_sync.destinations.duckdb.files import rename
+from octo_sync.destinations.duckdb.files import database, rename
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 
 _COPY = "warehouse"
 """The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
-DEFINITION, CHECKED = "definition", "checked"
+_Noted = Literal["definition", "checked"]
 """What is said of the marts beside them, for the next publish."""
 _COPYING = """
 import os, shutil, sys
@@ -77,12 +77,12 @@ def discard(fresh: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def say(db: duckdb.DuckDBPyConnection, what: str, text: str) -> None:
+def say(db: duckdb.DuckDBPyConnection, what: _Noted, text: str) -> None:
     """Note something beside the marts: it goes when they go. A macro, because schemas can have no comment here."""
     db.execute(f"create or replace macro marts.{what}() as {quoted(text)}")
 
 
-def said(db: duckdb.DuckDBPyConnection, what: str) -> str | None:
+def said(db: duckdb.DuckDBPyConnection, what: _Noted) -> str | None:
     """What was noted last."""
     try:  # to look for it in the catalog takes twenty times as long
         found = db.execute(f"select {_COPY}.marts.{what}()").fetchone()
@@ -97,21 +97,20 @@ class DuckDBDraft(Draft):
     Args:
         path: The file that was copied, for what is said of errors.
         fresh: The copies with their places: the one that marts are made in, and perhaps one with personal data.
-        config: Of the database that they are made with: one of its own, so that what it needs of memory and threads is not
-            taken from landings.
+        memory: Of the database that they are made with: one of its own, so that what it needs is not taken from landings.
+        spill: A folder for what does not fit into it.
     """
 
-    def __init__(self, path: Path, fresh: list[tuple[Path, Path]], config: dict[str, Any]) -> None:
+    def __init__(self, path: Path, fresh: list[tuple[Path, Path]], *, memory: str, spill: Path) -> None:
         self._path, self._fresh, self._is_ended = path, fresh, False
         self._db: duckdb.DuckDBPyConnection | None = None
         self._digest = self.checked = ""
         """`checked` is the digest of rows that were published because they passed, where it is news."""
         try:
             with translated(path):
-                self._db = duckdb.connect(":memory:", config=config)
+                self._db = database(threads=1, memory=memory, spill=spill)
                 self._db.execute(f"attach {quoted(str(fresh[0][0]))} as {_COPY}")
                 self._db.execute(f"use {_COPY}")
-                self._db.execute("set timezone = 'UTC'")
         except BaseException:
             self.close()
             raise
@@ -143,7 +142,7 @@ class DuckDBDraft(Draft):
     def kept_marts(self, marts: Mapping[str, str], definition: str) -> Collection[str]:
         """The views, which the copy brought along; see `Draft`."""
         with self._open() as db:
-            if said(db, DEFINITION) != definition:
+            if said(db, "definition") != definition:
                 return ()
             there = db.execute("select view_name from duckdb_views() where schema_name = 'marts'").fetchall()
         return [name for (name,) in there if marts.get(name) == "view"]
@@ -159,7 +158,7 @@ class DuckDBDraft(Draft):
         with self._open() as db:
             rows = sorted(db.execute(" union all ".join(asked)).fetchall())
             digest = hashlib.sha256(f"{definition} {rows}".encode()).hexdigest()
-            is_known = said(db, CHECKED) == digest
+            is_known = said(db, "checked") == digest
         self._digest = "" if is_known else digest
         return is_known
 

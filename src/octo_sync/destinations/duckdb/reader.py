@@ -7,7 +7,7 @@ DuckDB's settings are locked when the file is open, so no statement can undo the
 import re
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import duckdb
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
-from octo_sync.destinations.duckdb.attach import attach_published
+from octo_sync.destinations.duckdb.files import attach_published
 from octo_sync.destinations.duckdb.publish import rows_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
 from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader
@@ -37,8 +37,7 @@ _STREAMS = 4
 _MEMORY = "2GB"
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
-    # Beyond it a query ends with a sentence: it neither starves the machine nor writes to its disk.
-    "memory_limit": _MEMORY,
+    # Beyond its memory a query ends with a sentence: it neither starves the machine nor writes to its disk.
     "temp_directory": "",
     # Otherwise a function that is not there is looked for on the network, and a name among the caller's variables.
     "autoinstall_known_extensions": False,
@@ -54,16 +53,14 @@ def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
         WarehouseError: The file is not there or not a DuckDB file.
         WarehouseLocked: A writer holds it: it is the warehouse itself, not its read copy.
     """
-    return _connect(path, 1, _SETTINGS)[0]
+    return _connect(path, 1, _MEMORY)[0]
 
 
-def _connect(
-    path: Path, count: int, settings: Mapping[str, str | bool | int | float | list[str]]
-) -> list[duckdb.DuckDBPyConnection]:
+def _connect(path: Path, count: int, memory: str) -> list[duckdb.DuckDBPyConnection]:
     """Connections that see the same file; they are made before the settings are locked, for good and for all of them."""
     _refuse_others(path)
     with translated(path):
-        first = duckdb.connect(":memory:", config=dict(settings))
+        first = duckdb.connect(":memory:", config={**_SETTINGS, "memory_limit": memory})
         try:
             attach_published(first, path, "octo")
         except duckdb.Error as error:
@@ -117,7 +114,7 @@ class DuckDBReader(Reader):
 
     def __init__(self, path: Path, *, tables: Collection[Table] = (), memory: str = _MEMORY) -> None:
         self.path, self.name, self._tables = path, path.name, tuple(tables)
-        self._db, *self._spare = _connect(path, 1 + _STREAMS, {**_SETTINGS, "memory_limit": memory})
+        self._db, *self._spare = _connect(path, 1 + _STREAMS, memory)
         self._lock = threading.RLock()
 
     def query(

@@ -19,24 +19,13 @@ from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Fence, FileSize, Landing, LandingReport, Rows
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.duckdb.carry_over import carry_over, make_up, rows_to_move
-from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
+from octo_sync.destinations.duckdb.files import attach, bytes_of, database, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
-from octo_sync.destinations.duckdb.publish import (
-    CHECKED,
-    DEFINITION,
-    DuckDBDraft,
-    copy_beside,
-    discard,
-    rows_of,
-    said,
-    say,
-)
+from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of, said, say
 from octo_sync.destinations.duckdb.transactions import transaction, translated
-from octo_sync.destinations.erasing import Run
-from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
-from octo_sync.destinations.relations import drop_work_tables, run
+from octo_sync.destinations.relations import Run, drop_work_tables, run
 from octo_sync.destinations.warehouse import Destination, check_fence
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
@@ -81,11 +70,8 @@ class DuckDBWarehouse(Destination):
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = duckdb.connect(
-                ":memory:",
-                # With two, landings take from whoever fetches: more processor time, and not less of the clock.
-                config={"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(self._spool / "tmp")},
-            )
+            # With two threads, landings take from whoever fetches: more processor time, and not less of the clock.
+            self._db = database(threads=1, memory=_MEMORY, spill=self._spool / "tmp")
             try:
                 self._open(now)
             except BaseException:
@@ -95,14 +81,12 @@ class DuckDBWarehouse(Destination):
     def _open(self, now: datetime) -> None:
         for name, file in self._files.items():
             attach(self._db, file, name, is_private=name == PRIVATE)
+            sweep(file)
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
         for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*"), *self._spool.glob("checks/*")):
             left_over.unlink(missing_ok=True)
-        for file in (self.path, self.private_path):
-            sweep(file)
         self._db.execute(f"use {MAIN}")
-        self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.
         self._reader = self._db.cursor()
         self._reader.execute(f"use {MAIN}")
@@ -156,15 +140,7 @@ class DuckDBWarehouse(Destination):
         """Land everything or nothing; see `Destination`."""
         with self._lock, translated(self.path):
             self._mend()
-            work = LandingWork(
-                self._db,
-                landing,
-                covered=self.covered([a.subject for a in landing.answered]),
-                tables=self._tables,
-                nouns=self._nouns,
-                spool=self._spool,
-                filled=self._filled,
-            )
+            work = self._work(self._db, self._run, landing, filled=self._filled)
             work.stage()
             if work.has_private:
                 with self._private_transaction(landing.fence):
@@ -291,9 +267,9 @@ class DuckDBWarehouse(Destination):
     def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
         """Have them in the file; see `Destination`."""
         with self._lock, translated(self.path):
-            if said(self._db, DEFINITION) != definition:
+            if said(self._db, "definition") != definition:
                 make()
-                say(self._db, DEFINITION, definition)
+                say(self._db, "definition", definition)
 
     @contextlib.contextmanager
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> Iterator[DuckDBDraft]:
@@ -308,11 +284,10 @@ class DuckDBWarehouse(Destination):
             # Readers have it: were it not noted, the checks would run again, and that is all.
             with contextlib.suppress(WarehouseError), self._lock, translated(self.path):
                 if draft.checked:
-                    say(self._db, CHECKED, draft.checked)
+                    say(self._db, "checked", draft.checked)
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
         """The one moment in which nothing lands."""
-        config = {"threads": 1, "memory_limit": _MEMORY, "temp_directory": str(self._spool / "checks")}
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack, translated(self.path), self._lock:
             fresh: list[tuple[Path, Path]] = []
@@ -322,4 +297,4 @@ class DuckDBWarehouse(Destination):
                     fresh.append((copy_beside(file, place), place))
                     stack.callback(discard, fresh[-1][0])
             stack.pop_all()
-        return DuckDBDraft(self.path, fresh, config)
+        return DuckDBDraft(self.path, fresh, memory=_MEMORY, spill=self._spool / "checks")

@@ -72,12 +72,11 @@ class Keeping:
     def _incoming(self, table: Table) -> str:
         """The rows as they came, with the flags of the capabilities that the answer really had (R10)."""
         columns = ", ".join(f"{c.sql} as {c.name}" for c in table.columns)
-        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
-        own = [_FLAGS[table.capability]] if table.capability else []
-        extra = "".join(f", {f}" for f in sorted({*flags, *own}))
+        flags = {_FLAGS[c] for c in (table.capability, *(c.capability for c in table.columns)) if c}
+        extra = "".join(f", {flag}" for flag in sorted(flags))
         extra += ", source as _source" if table.full_name in self.histories else ""
         content = f", {table.content} as _content" if table.content else ""
-        where = f" where {own[0]}" if own else ""
+        where = f" where {_FLAGS[table.capability]}" if table.capability else ""
         return f"select {columns}{extra}{content} from {table.source}{where}"
 
     def _may_lack(self, table: Table, column: Column) -> bool:
@@ -110,7 +109,10 @@ class Keeping:
         """Put back into the rows what the gate does not let go."""
         target, work, columns = placed(table), decided(table), self._judged(table)
         marks = table.merge is Merge.MERGE
-        seen = (self._seen if marks else self._seen_details)(table, target, columns)
+        seen = self._seen(table, columns)
+        if seen and marks:
+            # As far as they are as verified.
+            seen += " where not t.is_deleted and t.stale_columns is null"
         verdicts = self.losses.columns(table, columns, losing=work, shown=self._incoming(table), seen=seen)
         kept = _kept(table, columns, verdicts)
         if not kept:
@@ -132,19 +134,13 @@ class Keeping:
         lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
         run(self.db, f"update {work} d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
 
-    def _seen(self, table: Table, target: str, columns: Sequence[Column]) -> str:
-        """The rows of bookings that were in the answers and not read, as far as they are as verified."""
-        if not self.facts.seen:
-            return ""
-        return f"{self._seen_details(table, target, columns)} where not t.is_deleted and t.stale_columns is null"
-
-    def _seen_details(self, table: Table, target: str, columns: Sequence[Column]) -> str:
+    def _seen(self, table: Table, columns: Sequence[Column] = ()) -> str:
         """Rows of bookings that were in the answers and not read, with these columns; '' where there are none."""
         if not self.facts.seen:
             return ""
         names = [*filter(None, [table.at_own[0]]), *(c.name for c in columns)]
         return (
-            f"select {', '.join(f't.{n}' for n in ['connection_id', *names])} from {target} t join seen_bookings n "
+            f"select {', '.join(f't.{n}' for n in ['connection_id', *names])} from {placed(table)} t join seen_bookings n "
             f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid"
         )
 
@@ -155,7 +151,7 @@ class Keeping:
         `came` a relation of those that came.
         """
         names = ", ".join(c for c in ("connection_id", table.at_own[0]) if c)
-        seen = self._seen_details(table, placed(table), ())
+        seen = self._seen(table)
         shown = f"select {names} from {came}{f' union all {seen}' if seen else ''}"
         probe = self.db.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
         if probe is None or probe.fetchone() is None:

@@ -5,6 +5,7 @@ as drift when it is the field that is gone. Runs inside the landing's transactio
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -188,29 +189,26 @@ class Losses:
             seen: The same of rows that were in the answers and not read.
         """
         by_name = {c.name: c for c in columns}
-        lost: dict[tuple[Group, str], int] = {}
+        lost: Counter[tuple[Group, str]] = Counter()
         for connection, own, names, count in self.db.execute(
             f"select connection_id, {is_own(table)}, lost, count(*) from {losing} where lost <> '' group by all"
         ).fetchall():
-            for name in names.split(","):
-                key = (connection, own), name
-                lost[key] = lost.get(key, 0) + count
+            lost.update({((connection, own), name): count for name in names.split(",")})
         if not lost:
             return {}
         names = sorted({name for _, name in lost})
-        there: dict[Group, list[int]] = {}
+        there: Counter[tuple[Group, str]] = Counter()
         for relation in filter(None, (shown, seen)):
             for connection, own, *found in self.db.execute(
                 f"select connection_id, {is_own(table)}, {', '.join(f'count({n})' for n in names)}, count(*) "
                 f"from ({relation}) group by all"
             ).fetchall():
-                before = there.get((connection, own), [0] * (len(names) + 1))
-                there[connection, own] = [a + b for a, b in zip(found, before, strict=True)]
+                counts = zip((*names, ""), found, strict=True)
+                there.update({((connection, own), name): n for name, n in counts})
         verdicts: dict[Group, dict[str, Verdict]] = {}
         for (group, name), count in lost.items():
             path = path_of(table, by_name[name], own=group[1])
-            shows = there.get(group, [0] * (len(names) + 1))
-            some, came = shows[names.index(name)], shows[-1]
+            some, came = there[group, name], there[group, ""]
             verdicts.setdefault(group, {})[name] = self.verdict(group[0], path, count, some, came=came)
         return verdicts
 

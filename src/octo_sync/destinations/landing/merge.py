@@ -7,10 +7,12 @@ tables are temporary and replaced each time.
 Longer than most modules, so that the rules and what they share stand together.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from octo_sync.destinations.base import LandingReport
 from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
@@ -63,11 +65,10 @@ class Changes:
 
 @dataclass
 class Merger(Keeping):
-    """Merges one noun's staged rows into its tables. `written` counts rows inserted, changed or marked, per table."""
+    """Merges one noun's staged rows into its tables. Rows that are inserted, changed or marked are counted in `report`."""
 
-    written: dict[str, int] = field(default_factory=dict, init=False)
-    absent: int = field(default=0, init=False)
-    contradicted: dict[str, int] = field(default_factory=dict, init=False)
+    report: LandingReport
+    contradicted: Counter[str] = field(default_factory=Counter, init=False)
     """Per connection the rows that a list shows although their own id was not found before."""
     _changes: dict[str, Changes] = field(default_factory=dict, init=False)
     _moved: set[str] = field(default_factory=set, init=False)
@@ -90,7 +91,7 @@ class Merger(Keeping):
 
     def _count(self, table: Table, rows: int) -> None:
         if rows:
-            self.written[table.full_name] = self.written.get(table.full_name, 0) + rows
+            self.report.written[table.full_name] += rows
 
     def _shown(self, table: Table) -> str:
         """The keys of all that was in the answers, read or not; planning all columns costs more than reading them."""
@@ -273,7 +274,7 @@ class Merger(Keeping):
             for connection, resource in self.db.execute(sql("shown_again", **parts)).fetchall():
                 # Its own id was asked first, and the list only because of that answer.
                 if table.own_subject and resource == table.noun:
-                    self.contradicted[connection] = self.contradicted.get(connection, 0) + 1
+                    self.contradicted[connection] += 1
 
     def note_absences(self, table: Table, scope: str) -> None:
         """Record live rows inside `scope` that the complete answers did not have.
@@ -300,7 +301,7 @@ class Merger(Keeping):
         parts = {"table": target, "scope": scope, "within": equal(table.scope, "t", "p") + self._within(table)}
         going = f"{going}{newer}{self._prune()}"
         missed = run(self.db, sql("missed", key=key, going=going, **asked, **parts))
-        self.absent += missed
+        self.report.absent += missed
         if missed:
             for name in ("missed_again", "missed_first"):
                 run(self.db, sql(name, table=table.full_name))

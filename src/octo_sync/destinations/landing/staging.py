@@ -83,14 +83,13 @@ class Stage:
         self.facts = self._look()
 
     def _look(self) -> Facts:
-        details = [t for t in self.tables if t.present]
-        asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
-        asked.append(f"bool_or({' or '.join(f'len({enum.unknown}) > 0' for enum in self.noun.enums) or 'false'})")
-        looks = f"select count(*), {', '.join(asked)} from staged_{self.noun.name} r"
+        asked = {flag: f"bool_and({flag})" for flag in FLAGS.values()}
+        asked |= {t.full_name: f"bool_or({t.present})" for t in self.tables if t.present}
+        odd = " or ".join(f"len({enum.unknown}) > 0" for enum in self.noun.enums) or "false"
+        looks = f"select count(*), {', '.join(asked.values())}, bool_or({odd}) from staged_{self.noun.name} r"
         rows, *found, unknown = self.db.execute(looks).fetchone() or (0, None)
         windows = [a.window for a in self.answered if a.window] if self.noun.name == "availability" else []
-        names = [*FLAGS.values(), *(t.full_name for t in details)]
-        true = frozenset(name for name, value in zip(names, found, strict=True) if value)
+        true = frozenset(name for name, value in zip(asked, found, strict=True) if value)
         return Facts(
             flags=true & set(FLAGS.values()),
             present=true - set(FLAGS.values()),
@@ -126,7 +125,7 @@ class Stage:
         seen = [(a.subject.connection, a.subject.key, s.uuid) for a in self.answered for s in a.seen]
         if not seen:
             return
-        select, values = given(dict.fromkeys(("connection_id", "subject_key", "booking_uuid"), "varchar"), seen)
+        select, values = given(("connection_id", "subject_key", "booking_uuid"), seen)
         self.db.execute(f"create or replace temp table seen_bookings as {select}", values)
 
     def note_digests(self) -> None:

@@ -188,9 +188,7 @@ class _Grants:
         """Give the new marts what the former ones had, and those with a new name what is given by default."""
         names = [name for (name,) in session.execute(sql("marts")).fetchall()]
         statements = [f"grant {right} on schema marts to {who}{option}" for right, who, option in self._schema]
-        for mart, right, who, option in self._marts:
-            if mart in names:
-                statements.append(f'grant {right} on marts."{mart}" to {who}{option}')
+        statements += [f'grant {r} on marts."{mart}" to {who}{o}' for mart, r, who, o in self._marts if mart in names]
         for role, right, who, option, is_ours in self._defaults:
             statements.append(
                 f"alter default privileges for role {role} in schema marts grant {right} on tables to {who}{option}"

@@ -18,7 +18,7 @@ from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
-from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
+from octo_sync.destinations.postgres.session import at_once, connect, has_marts, place, translated, value_of
 from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader
 from octo_sync.destinations.relations import sql
 from octo_sync.errors import QueryError, WarehouseError
@@ -54,10 +54,8 @@ class PostgresReader(Reader):
         self.name, self._address, self._tables = place(address), address, tuple(tables)
         self._lock = threading.RLock()
         self._session = self._connect()
-        self._snapshot: tuple[Session, str] | None = None
+        self._snapshot = self._keep() if is_whole else None
         """Who keeps it, and its name."""
-        if is_whole:
-            self._snapshot = self._keep()
         if not has_marts(self._session):
             self.close()
             raise WarehouseError(
@@ -162,28 +160,25 @@ class PostgresReader(Reader):
     @contextmanager
     def _running(self, session: Session, timeout: float | None) -> Iterator[Session]:
         """The block runs a user's SQL in one read-only transaction that was begun: its errors become one line each."""
-        try:
-            with translated(self.name):
-                try:
-                    if timeout:
-                        session.execute(f"set local statement_timeout = {max(1, int(timeout * 1000))}".encode())
-                    yield session
-                    session.execute("commit")
-                except psycopg.Error as error:
-                    if error.sqlstate == _CANCELED and timeout:
-                        raise WarehouseError(
-                            f"The query was stopped after {timeout:g} s; allow more, or ask for less."
-                        ) from None
-                    if error.sqlstate == _READ_ONLY:
-                        raise QueryError("It does more than read; the copy can only be read.") from None
-                    if isinstance(error, psycopg.ProgrammingError | psycopg.DataError | psycopg.NotSupportedError):
-                        raise QueryError(_one_line(error)) from None
-                    raise
-                finally:
-                    if not session.closed and session.info.transaction_status:
-                        session.execute("rollback")
-        except Passing as passing:
-            raise passing.error from None
+        with at_once(), translated(self.name):
+            try:
+                if timeout:
+                    session.execute(f"set local statement_timeout = {max(1, int(timeout * 1000))}".encode())
+                yield session
+                session.execute("commit")
+            except psycopg.Error as error:
+                if error.sqlstate == _CANCELED and timeout:
+                    raise WarehouseError(
+                        f"The query was stopped after {timeout:g} s; allow more, or ask for less."
+                    ) from None
+                if error.sqlstate == _READ_ONLY:
+                    raise QueryError("It does more than read; the copy can only be read.") from None
+                if isinstance(error, psycopg.ProgrammingError | psycopg.DataError | psycopg.NotSupportedError):
+                    raise QueryError(_one_line(error)) from None
+                raise
+            finally:
+                if not session.closed and session.info.transaction_status:
+                    session.execute("rollback")
 
 
 def _one_line(error: Any) -> str:  # noqa: ANN401 - psycopg.Error, and the driver is an extra

@@ -8,8 +8,8 @@ import psycopg
 from psycopg import postgres
 
 from octo_sync.destinations.base import Rows
-from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.postgres import Session
+from octo_sync.destinations.relations import Run
 
 # A name after a dollar, but not in a text, a quoted name or a comment, which come first and are left alone.
 _NAMED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$([a-z_]\w*)", re.DOTALL | re.IGNORECASE)

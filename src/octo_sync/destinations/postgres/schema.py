@@ -96,10 +96,8 @@ def _is_shaped(db: Session, tables: Sequence[Table]) -> bool:
 def _shape_landing(db: Session, tables: Sequence[Table]) -> None:
     """The same for what is landed into. A table made now notes what changes."""
     made = _shape(db, tables)
-    if "schema_migrations" in {table.name for table in made}:
-        for statement in NOTES:
-            db.execute(statement.encode())
-    for statement in (statement for table in made for statement in noting(table)):
+    notes = NOTES if "schema_migrations" in {table.name for table in made} else ()
+    for statement in (*notes, *(statement for table in made for statement in noting(table))):
         db.execute(statement.encode())
 
 

@@ -4,7 +4,9 @@ Everything here may be too much, never too little: the landing's own statements 
 over the table's alias `t`, with `%s` for its parameters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +15,14 @@ from octo_sync.destinations.relations import sql
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Table
 
-Conditions = Mapping[str, tuple[str, Sequence[Any]]]
-"""Table → condition and its parameters."""
+Condition = tuple[str, Sequence[Any]]
+"""With its parameters."""
+Conditions = Mapping[str, Condition]
+"""By the tables that they are about."""
 
 _OWN = {SubjectKind.BOOKING: "bookings", SubjectKind.PRODUCT: "products"}
-_ALL: tuple[str, Sequence[Any]] = ("true", ())
+_ALL: Condition = ("true", ())
+_OPTION = ("connection_id", "product_id", "option_id")
 
 
 def of_answers(
@@ -27,25 +32,21 @@ def of_answers(
 
     `empty` are nouns of which no row is there yet: nothing of them has to be looked for.
     """
-    found: dict[str, tuple[str, Sequence[Any]]] = {"ops.absences": _ALL, "ops.schema_drift": _ALL}
-    by_noun: dict[str, list[Answered]] = {}
+    by_noun: dict[str, list[Answered]] = defaultdict(list)
     for a in answered:
-        noun = a.noun if a.noun and not a.unchanged and not a.not_found else ""
-        if a.not_found:
-            noun = _OWN.get(a.subject.kind, "")
-        if noun:
-            by_noun.setdefault(noun, []).append(a)
+        noun = _OWN.get(a.subject.kind, "") if a.not_found else "" if a.unchanged else a.noun
+        by_noun[noun].append(a)
     uuids: list[str] = []
     if "bookings" in by_noun:
         own = [a.subject.parts[0] for a in by_noun["bookings"] if a.subject.kind is SubjectKind.BOOKING]
         seen = [s.uuid for a in by_noun["bookings"] for s in a.seen]
         uuids = sorted({*own, *staged(), *seen})
+    found = {"ops.absences": _ALL, "ops.schema_drift": _ALL, "ops.coverage": _coverage(answered, uuids)}
+    found |= _records(answered)
     for table in tables:
-        if table.full_name == "raw.records":
-            found |= _records(answered)
-        elif (noun := _noun(table, tables)) in by_noun and noun not in empty:
-            found[table.full_name] = _CONDITIONS[noun](table, by_noun[noun], uuids)
-    found["ops.coverage"] = _coverage(answered, uuids)
+        noun = _noun(table, tables)
+        if noun and noun in by_noun and noun not in empty:
+            found[table.full_name] = _rows(table, noun, by_noun[noun], uuids)
     return found
 
 
@@ -54,33 +55,41 @@ def _noun(table: Table, tables: Sequence[Table]) -> str:
     return next((t.noun for t in tables if t.full_name == table.history_of), table.noun)
 
 
+def _among(columns: Sequence[str], rows: Iterable[Sequence[Any]], kinds: Sequence[str] = ()) -> Condition:
+    """That these columns have the values of one of the rows; `kinds` are their types where one is no text."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds or ["text"] * len(columns))
+    where = f"({', '.join(f't.{c}' for c in columns)}) in (select * from unnest({arrays}))"
+    return where, [list(column) for column in zip(*rows, strict=True)]
+
+
 def _connections(answers: Sequence[Answered]) -> list[str]:
     return sorted({a.subject.connection for a in answers})
 
 
-def _whole(_table: Table, answers: Sequence[Answered], _uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
-    """Everything of the connections: products are few, and a list speaks for all of them."""
+def _rows(table: Table, noun: str, answers: Sequence[Answered], uuids: Sequence[str]) -> Condition:
+    if noun == "availability":
+        return _departures(answers)
+    if noun == "bookings":
+        return _bookings(table, answers, uuids)
+    # Everything of the connections: products are few, and a list speaks for all of them.
     return "t.connection_id = any(%s)", [_connections(answers)]
 
 
-def _departures(_table: Table, answers: Sequence[Answered], _uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
+def _departures(answers: Sequence[Answered]) -> Condition:
     """Each option on the days that it was asked for: one by one, because an index finds those and no range of them."""
-    options = [((a.subject.connection, *a.subject.parts[:2]), a.window) for a in answers]
-    columns, casts = "t.connection_id, t.product_id, t.option_id", ["text[]"] * 3
-    rows: set[tuple[Any, ...]] = {key for key, _ in options}
-    windows = [(key, window) for key, window in options if window]
-    if len(windows) == len(options):
-        columns, casts = f"{columns}, t.local_date", [*casts, "date[]"]
-        rows = {
-            (*key, window.start + timedelta(days=day))
-            for key, window in windows
-            for day in range((window.end - window.start).days + 1)
-        }
-    lists = [list(column) for column in zip(*sorted(rows), strict=True)]
-    return f"({columns}) in (select * from unnest({', '.join(f'%s::{cast}' for cast in casts)}))", lists
+    options = {(a.subject.connection, *a.subject.parts[:2]) for a in answers}
+    if not all(a.window for a in answers):
+        return _among(_OPTION, sorted(options))
+    days = {
+        (a.subject.connection, *a.subject.parts[:2], a.window.start + timedelta(days=day))
+        for a in answers
+        if a.window
+        for day in range((a.window.end - a.window.start).days + 1)
+    }
+    return _among((*_OPTION, "local_date"), sorted(days), ("text", "text", "text", "date"))
 
 
-def _bookings(table: Table, answers: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
+def _bookings(table: Table, answers: Sequence[Answered], uuids: Sequence[str]) -> Condition:
     """Those that were shown; of bookings themselves also those that a complete list should have shown."""
     where = "t.connection_id = any(%s) and t.booking_uuid = any(%s)"
     parameters: list[Any] = [_connections(answers), list(uuids)]
@@ -98,14 +107,6 @@ def _bookings(table: Table, answers: Sequence[Answered], uuids: Sequence[str]) -
     return where, parameters
 
 
-_CONDITIONS: Mapping[str, Callable[[Table, Sequence[Answered], Sequence[str]], tuple[str, Sequence[Any]]]] = {
-    "supplier": _whole,
-    "products": _whole,
-    "availability": _departures,
-    "bookings": _bookings,
-}
-
-
 def _records(answered: Sequence[Answered]) -> Conditions:
     """The newest payload of each key in the answers."""
     keys = sorted({(a.subject.connection, p.resource, p.key) for a in answered for p in a.payloads})
@@ -114,7 +115,7 @@ def _records(answered: Sequence[Answered]) -> Conditions:
     return {"raw.records": (sql("newest_payloads"), [list(column) for column in zip(*keys, strict=True)])}
 
 
-def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
+def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> Condition:
     """What was verified of the answers' subjects, of the lists, and of every booking that is concerned.
 
     Bookings that only a list should have shown count when they were asked for later than the answer.
@@ -126,16 +127,13 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
     return sql("coverage_concerned"), [connections, sorted(keys), first]
 
 
-def _options(keys: Sequence[tuple[str, ...]]) -> tuple[str, list[Any]]:
-    """Everything of the options of these departures. A key is connection, product, option and departure."""
-    where = "(t.connection_id, t.product_id, t.option_id) in (select * from unnest(%s::text[], %s::text[], %s::text[]))"
-    return where, [list(column) for column in zip(*sorted({key[:3] for key in keys}), strict=True)]
-
-
 def of_moved(keys: Sequence[tuple[str, ...]], tables: Sequence[Table], brought: Conditions) -> Conditions:
-    """Departures with these keys on other days than those that were `brought`, and their details."""
-    found: dict[str, tuple[str, Sequence[Any]]] = {}
-    options, names = _options(keys)
+    """Departures with these keys on other days than those that were `brought`, and their details.
+
+    A key is connection, product, option and departure.
+    """
+    found: dict[str, Condition] = {}
+    options, names = _among(_OPTION, sorted({key[:3] for key in keys}))
     for table in tables:
         if _noun(table, tables) == "availability" and table.full_name in brought:
             where, parameters = brought[table.full_name]
@@ -149,30 +147,22 @@ def of_moved(keys: Sequence[tuple[str, ...]], tables: Sequence[Table], brought: 
 def of_months(keys: Sequence[tuple[str, ...]], brought: Conditions) -> Conditions:
     """What was verified of all months of these options, where it was not `brought` before."""
     where, parameters = brought["ops.coverage"]
-    options, names = _options(keys)
+    options, names = _among(_OPTION, sorted({key[:3] for key in keys}))
     return {"ops.coverage": (f"t.resource = 'availability' and {options} and not ({where})", [*names, *parameters])}
 
 
-def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tables: Sequence[Table]) -> Conditions:
-    """What the burial of these rows touches: the rows, and all that has their keys. `keys` are those, without connection.
-
-    Also the months of departures that go with them.
-    """
-    by_name = {t.full_name: t for t in tables}
-    wheres: dict[str, list[str]] = {}
-    lists: dict[str, list[Any]] = {}
-    for name in sorted({a.table for a in absences}):
-        own = by_name[name]
-        rows = [(a.connection, *key) for a, key in zip(absences, keys, strict=True) if a.table == name]
-        for table in tables:
+def of_absences(absences: Sequence[Absence], tables: Sequence[Table]) -> Conditions:
+    """What the burial of these rows touches: the rows, all that has their keys, and the months of departures that go."""
+    wheres: dict[str, list[str]] = defaultdict(list)
+    lists: dict[str, list[Any]] = defaultdict(list)
+    for own in tables:
+        rows = [(a.connection, *map(str, json.loads(a.key))) for a in absences if a.table == own.full_name]
+        for table in tables if rows else ():
             columns = {c.name for c in table.all_columns}
             months = table.full_name == "ops.coverage" and "core.availability" in own.cascade
-            if not months and (table.merge is Merge.LOG or not set(own.key) <= columns or table.schema == "ops"):
-                continue
-            arrays = ", ".join(["%s::text[]"] * len(own.key))
-            wheres.setdefault(table.full_name, []).append(
-                f"({', '.join(f't.{c}' for c in own.key)}) in (select * from unnest({arrays}))"
-            )
-            lists.setdefault(table.full_name, []).extend(list(column) for column in zip(*rows, strict=True))
+            if months or (table.schema != "ops" and table.merge is not Merge.LOG and columns.issuperset(own.key)):
+                where, values = _among(own.key, rows)
+                wheres[table.full_name].append(where)
+                lists[table.full_name] += values
     found = {name: (" or ".join(parts), lists[name]) for name, parts in wheres.items()}
     return {**found, "ops.absences": _ALL}

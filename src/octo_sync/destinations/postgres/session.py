@@ -240,13 +240,8 @@ def _ours(error: psycopg.Error, name: str) -> Exception:  # noqa: PLR0911 - one 
 
 def _user_left_out(text: str) -> str:
     """What comes after the address, without the name of the role."""
-    return (
-        re.sub(r'((?:user|role) )"[^"]*"', r"\1", text.rpartition("FATAL:")[2])
-        .strip()
-        .replace("  ", " ")[:300]
-        .rstrip(".")
-        + "."
-    )
+    said = re.sub(r'((?:user|role) )"[^"]*"', r"\1", text.rpartition("FATAL:")[2])
+    return f"{' '.join(said.split())[:300].rstrip('.')}."
 
 
 def _first_line(text: str) -> str:

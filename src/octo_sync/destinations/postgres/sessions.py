@@ -7,6 +7,7 @@ session, so that the next one is as good as the last.
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from octo_sync.destinations.base import Fence
@@ -37,7 +38,8 @@ class Sessions:
         self.lock = threading.RLock()
         """Held by whoever writes."""
         self._reader_lock = threading.RLock()
-        self._waits, self._stuck_after = tuple(waits), stuck_after
+        self._waits = tuple(waits)
+        self._connect = partial(connect, address, lock_timeout=lock_timeout, stuck_after=stuck_after, landing=True)
         self._closing = threading.Event()
         self._open: dict[bool, Session] = {}
         """By whether they only read."""
@@ -59,14 +61,7 @@ class Sessions:
         if self._closing.is_set():
             raise WarehouseError(f"{self.name} was closed; open it again.")
         if read_only not in self._open or self._open[read_only].closed:
-            session = connect(
-                self.address,
-                lock_timeout=self.lock_timeout,
-                stuck_after=self._stuck_after,
-                read_only=read_only,
-                landing=True,
-            )
-            self._open[read_only] = session
+            self._open[read_only] = self._connect(read_only=read_only)
         return self._open[read_only]
 
     def persist(

@@ -8,7 +8,6 @@ Where SQL here says `core` or `ops` it is about `landing` (`landed`).
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -20,9 +19,7 @@ from octo_sync.destinations import digests
 from octo_sync.destinations.base import Absence, Answered, Fence, Landing, LandingReport, Rows
 from octo_sync.destinations.duckdb.carry_over import OWN, rows_to_move
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
-from octo_sync.destinations.erasing import Run
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
-from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres import Session
@@ -34,8 +31,8 @@ from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_an
 from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out, take_over, take_turn
 from octo_sync.destinations.postgres.workbench import THREADS, Workbench
-from octo_sync.destinations.relations import sql
-from octo_sync.destinations.warehouse import Destination, covered
+from octo_sync.destinations.relations import Run, sql
+from octo_sync.destinations.warehouse import Destination
 from octo_sync.tables.schema import Noun, Table
 
 T = TypeVar("T")
@@ -134,16 +131,8 @@ class PostgresWarehouse(Destination):
         """Land everything or nothing; see `Destination`."""
 
         def work(session: Session) -> LandingReport:
-            subjects = [a.subject for a in landing.answered]
-            work = LandingWork(
-                self._bench.db,
-                landing,
-                covered=covered(run_in(session), subjects),
-                tables=self._tables,
-                nouns=self._nouns,
-                spool=self._spool,
-                bring=lambda answered: self._bring(session, answered, landing.run_id),
-            )
+            bring = partial(self._bring, session, run_id=landing.run_id)
+            work = self._work(self._bench.db, run_in(session), landing, bring=bring)
             self._bench.use_threads(1 if work.is_small else THREADS)
             work.stage()
             if work.has_private:
@@ -172,7 +161,10 @@ class PostgresWarehouse(Destination):
                     kept.clear()
                     result = work(session)
                     self._bench.send(session)
-                    session.execute(*_landed(fence, landed + 1))
+                    # For those alone whose landing it is.
+                    whose = "" if isinstance(fence, int) else " where coalesce(connection_id, '') = any($2)"
+                    noted = [landed + 1] if isinstance(fence, int) else [landed + 1, list(fence)]
+                    session.execute(f"update ops.writer set landed = $1{whose}".encode(), noted)
                     kept.append(result)
                     self._doubtful = landed + 1
                     session.execute("commit")
@@ -229,7 +221,6 @@ class PostgresWarehouse(Destination):
         there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())
         found = session.execute(f"select {there}".encode()).fetchone() or ()
         empty = frozenset(noun for noun, has in zip(_FIRST, found, strict=True) if not has)
-        self._bench.touched(t.full_name for t in self._tables)
         brought = of_answers(answered, self._tables, self._staged_bookings, empty)
         self._bench.renew(session, brought)
         if "core.availability" in brought and self._bench.has("staged_availability"):
@@ -239,24 +230,14 @@ class PostgresWarehouse(Destination):
         """Departures that are new on their days may be there on others; then also the months that they leave."""
         keys = new_keys(self._bench.db)
         if len(keys) > FEW:
-            keys = self._landed_before(session, keys, run_id)
+            # Those of options that an earlier run landed something of; see `moved_departures.are_elsewhere`.
+            asked = [list(column) for column in zip(*{key[:3] for key in keys}, strict=True)]
+            options = set(session.execute(sql("options_landed_before"), [run_id, *asked]).fetchall())
+            keys = [key for key in keys if key[:3] in options]
         if not keys:
             return
-        before = self._bench.rows("core.availability")
-        self._bench.renew(session, of_moved(keys, self._tables, brought))
-        if self._bench.rows("core.availability") > before:
+        if self._bench.renew(session, of_moved(keys, self._tables, brought)):
             self._bench.renew(session, of_months(keys, brought))
-
-    @staticmethod
-    def _landed_before(session: Session, keys: Sequence[tuple[str, ...]], run_id: str) -> list[tuple[str, ...]]:
-        """Those of options that an earlier run landed something of; see `moved_departures.are_elsewhere`."""
-        options = set(
-            session.execute(
-                sql("options_landed_before"),
-                [run_id, *(list(column) for column in zip(*{key[:3] for key in keys}, strict=True))],
-            ).fetchall()
-        )
-        return [key for key in keys if key[:3] in options]
 
     def _staged_bookings(self) -> list[str]:
         if not self._bench.has("staged_bookings"):
@@ -268,9 +249,8 @@ class PostgresWarehouse(Destination):
         tables = {t.full_name: t for t in self._tables}
 
         def work(session: Session) -> int:
-            keys = [[str(part) for part in json.loads(a.key)] for a in absences]
             if absences:
-                self._bench.renew(session, of_absences(absences, keys, self._tables))
+                self._bench.renew(session, of_absences(absences, self._tables))
             self._bench.db.execute("set variable landing_now = $1::timestamptz", [now])
             bury_private(self._bench.db, tables, absences)
             return bury(self._bench.db, tables, absences)
@@ -317,10 +297,3 @@ class PostgresWarehouse(Destination):
         """Marts beside those that readers see, who need no files; see `Destination`."""
         del target, contacts
         return drafting(self._sessions, self._fence, self._tables)
-
-
-def _landed(fence: Fence, number: int) -> tuple[bytes, list[Any]]:
-    """What notes the number of a landing, for those alone whose it is."""
-    if isinstance(fence, int):
-        return b"update ops.writer set landed = $1", [number]
-    return b"update ops.writer set landed = $1 where coalesce(connection_id, '') = any($2)", [number, list(fence)]

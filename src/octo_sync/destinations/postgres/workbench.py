@@ -8,18 +8,17 @@ C; a text that is empty is quoted and null is not, which both keep apart.
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import psycopg
 
-from octo_sync.destinations import ddl
-from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
+from octo_sync.destinations.ddl import MAIN, PRIVATE, create_table, placed, quoted, schemas
+from octo_sync.destinations.duckdb.files import database
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.postgres import Session
-from octo_sync.destinations.postgres.landed import meant
+from octo_sync.destinations.postgres.landed import group_of, meant
 from octo_sync.destinations.postgres.session import asking
 from octo_sync.destinations.relations import drop_work_tables, equal, given, run, sql
 from octo_sync.tables.schema import Table
@@ -47,20 +46,16 @@ class Workbench:
         main, private = ((files or {}).get(is_private) for is_private in (False, True))
         self._tables, self._spool, self._threads = tuple(tables), spool, THREADS
         self._brought: list[Table] = []
-        self.db = duckdb.connect(
-            ":memory:", config={"threads": THREADS, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
-        )
+        self.db = database(threads=THREADS, memory=memory, spill=spool / "tmp")
         for catalog, file in ((MAIN, main), (PRIVATE, private), ("before", None)):
-            self.db.execute(f"attach {ddl.quoted(str(file or ':memory:'))} as {catalog}")
-            for schema in ddl.schemas(tables):
+            self.db.execute(f"attach {quoted(str(file or ':memory:'))} as {catalog}")
+            for schema in schemas(tables):
                 self.db.execute(f"create schema {catalog}.{schema}")
         for table in self._tables:
             for catalog in (PRIVATE if table.private else MAIN, "before"):
-                self.db.execute(ddl.create_table(table, prefix=f"{catalog}."))
+                self.db.execute(create_table(table, prefix=f"{catalog}."))
         self.db.execute(f"use {MAIN}")
-        self.db.execute("set timezone = 'UTC'")
         self.db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
-        self._used: set[str] = set()
 
     def use_threads(self, count: int) -> None:
         """For a handful of rows a second thread costs more to start than it saves."""
@@ -72,21 +67,20 @@ class Workbench:
         """Let go of everything in it."""
         self.db.close()
 
-    def bring(self, session: Session, table: Table, where: str, parameters: Sequence[Any]) -> None:
-        """Copy the rows of a table, alias `t`, for which `where` is true; none that was brought before in this landing."""
+    def bring(self, session: Session, table: Table, where: str, parameters: Sequence[Any]) -> int:
+        """Copy the rows of a table, alias `t`, for which `where` is true, none that was brought before; how many."""
         chosen = table.names
         if table.full_name == "raw.records":
             # Payloads are only ever added, and told apart by their hashes.
             chosen = chosen.replace("payload,", "'' as payload,")
         with self._copied(session, f"select {chosen} from {table.full_name} t where {where}", parameters) as file:
-            self._used.add(table.full_name)
-            if file:
-                self._read(file, table, f"before.{table.full_name}")
-                if table in self._brought:
-                    self._read(file, table, placed(table))
-                else:
-                    self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
+            count = self._read(file, table, f"before.{table.full_name}") if file else 0
+            if file and table in self._brought:
+                self._read(file, table, placed(table))
+            elif file:
+                self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
             self._brought.append(table)
+        return count
 
     def fill(self, session: Session, table: Table) -> None:
         """Copy all rows of a table, to be kept here."""
@@ -110,38 +104,29 @@ class Workbench:
         finally:
             Path(name).unlink()
 
-    def _read(self, name: str, table: Table, target: str) -> None:
+    def _read(self, name: str, table: Table, target: str) -> int:
         columns = "{" + ", ".join(f"'{c.name}': '{c.type}'" for c in table.all_columns) + "}"
-        self.db.execute(sql("read_rows", target=target, columns=columns, longest=_LONGEST_ROW), [name])
+        return run(self.db, sql("read_rows", target=target, columns=columns, longest=_LONGEST_ROW), [name])
 
     def has(self, staged: str) -> bool:
         """Whether there is such a work table."""
         there = "select 1 from duckdb_tables() where temporary and table_name = $1"
         return self.db.execute(there, [staged]).fetchone() is not None
 
-    def rows(self, table: str) -> int:
-        """How many rows of a table are here."""
-        return run(self.db, f"select count(*) from {table}")
-
-    def touched(self, tables: Iterable[str]) -> None:
-        """Say that these tables may hold rows now, brought or not."""
-        self._used |= set(tables)
-
     def send(self, session: Session) -> dict[str, int]:
         """Write what differs from what was brought; rows written or removed per table."""
         done: dict[str, int] = {}
         filled = self._filled()
         for table in self._tables:
-            if table.full_name in self._used and (count := self._send(session, table, filled)):
+            if count := self._send(session, table, filled):
                 done[table.full_name] = count
         return done
 
     def _filled(self) -> frozenset[str]:
         """The relations that have rows; all are looked at in one statement, for sixty cost as much as a landing."""
-        used = [table for table in self._tables if table.full_name in self._used]
-        relations = [place for t in used for place in (placed(t), f"before.{t.full_name}")]
+        relations = [place for t in self._tables for place in (placed(t), f"before.{t.full_name}")]
         looks = " union all ".join(f"(select {i} from {r} limit 1)" for i, r in enumerate(relations))
-        return frozenset(relations[i] for (i,) in self.db.execute(looks).fetchall()) if looks else frozenset()
+        return frozenset(relations[i] for (i,) in self.db.execute(looks).fetchall())
 
     def _send(self, session: Session, table: Table, filled: frozenset[str]) -> int:
         now, before = f"{placed(table)}", f"before.{table.full_name}"
@@ -151,7 +136,7 @@ class Workbench:
             return self.copy(session, table, f"from {now} except all from {before}")
         # Rows with one key go and come together, so that nothing depends on keys being unique.
         keys = [c.name for c in table.all_columns if c.name in table.key]
-        keys += [c.name for c in table.all_columns if c.name == "local_date" and _by_day(table)]
+        keys += [c for c in group_of(table) if c not in keys]
         names = ", ".join(keys)
         parts = {"keys": names, "columns": table.names, "before": before, "now": now}
         self.db.execute(sql("differing", **parts))
@@ -175,7 +160,7 @@ class Workbench:
             # To keep their order DuckDB holds the text of some hundred thousand rows in memory.
             count = run(
                 self.db,
-                f"copy ({select}) to {ddl.quoted(rows.name)} "
+                f"copy ({select}) to {quoted(rows.name)} "
                 f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false, preserve_order false)",
             )
             if count:
@@ -190,14 +175,11 @@ class Workbench:
         for relation in sorted(self._filled()):
             self.db.execute(f"truncate {relation}")
         drop_work_tables(self.db)
-        self._used.clear()
         self._brought.clear()
 
-    def renew(self, session: Session, conditions: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
-        """Bring the rows of several tables: table → condition and its parameters."""
-        for table in self._tables:
-            if table.full_name in conditions:
-                self.bring(session, table, *conditions[table.full_name])
+    def renew(self, session: Session, conditions: Mapping[str, tuple[str, Sequence[Any]]]) -> int:
+        """Bring the rows of several tables: table → condition and its parameters; how many."""
+        return sum(self.bring(session, t, *conditions[t.full_name]) for t in self._tables if t.full_name in conditions)
 
 
 def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
@@ -217,8 +199,3 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
         for table in chosen:
             bench.fill(session, table)
         bench.db.execute(f"checkpoint {MAIN}")
-
-
-def _by_day(table: Table) -> bool:
-    """Whether its index has the day instead of the rest of the key."""
-    return table.key[:3] == ("connection_id", "product_id", "option_id")
