@@ -1,13 +1,13 @@
 """What a service says and does about capabilities, tokens and subscriptions. Pure."""
 
-import contextlib
+
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from octo_sync.errors import AuthenticationRefused, OctoSyncError, RateLimited, ServiceUnavailable
+from octo_sync.errors import AuthenticationRefused, RateLimited, ServiceUnavailable
 from octo_sync.flows.doctor.advice import advise
-from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, passed, rows_of, unknown
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, passed, rows_of, said_in, unknown
 from octo_sync.model import Connection
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
@@ -129,9 +129,8 @@ def notifications(seen: Seen, kept: Kept) -> Check:
     name, error = "subscriptions", seen.no_subscriptions
     text, fix = "subscriptions are answered with something else than a list", advise("subscriptions")
     if seen.subscriptions is not None:
-        with contextlib.suppress(OctoSyncError):
-            if normalise_list(seen.subscriptions.json()) is not None:
-                return passed(name, "subscriptions can be read")
+        if normalise_list(said_in(seen.subscriptions)) is not None:
+            return passed(name, "subscriptions can be read")
     elif error is None or (isinstance(error, ServiceUnavailable | RateLimited) and error.status not in NO_SUCH_PATH):
         return unknown(name, "subscriptions were not answered")
     elif isinstance(error, AuthenticationRefused):
