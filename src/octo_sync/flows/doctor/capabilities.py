@@ -1,6 +1,5 @@
 """What a service says and does about capabilities, tokens and subscriptions. Pure."""
 
-
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace

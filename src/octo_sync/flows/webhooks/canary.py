@@ -5,13 +5,15 @@ the connection counts as silent at once, so that everything that is done about s
 """
 
 import asyncio
-import json
+import contextlib
 import logging
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from octo_sync.errors import NotFound, OctoSyncError, RequestRefused
 from octo_sync.flows.ports import Ports
@@ -75,10 +77,7 @@ class Canary:
 def last(journal: Journal, connection: str) -> Canary | None:
     """How the last one of a connection went; None where there was none. Blocking."""
     noted = journal.settings.get(_NOTED, connection=connection)
-    if noted is None:
-        return None
-    values = json.loads(noted)
-    return Canary(**{**values, "at": datetime.fromisoformat(values["at"])})
+    return msgspec.json.decode(noted, type=Canary) if noted is not None else None
 
 
 def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
@@ -86,15 +85,13 @@ def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
     return frozenset(uuid for connection in connections for uuid in _held(journal, connection))
 
 
-def _held(journal: Journal, connection: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads(journal.settings.get(_HOLDS, connection=connection) or "{}")
-    return found
+def _held(journal: Journal, connection: str) -> dict[str, datetime]:
+    return msgspec.json.decode(journal.settings.get(_HOLDS, connection=connection) or "{}", type=dict[str, datetime])
 
 
 def _remember(journal: Journal, connection: str, uuid: str, at: datetime) -> None:
-    before = _held(journal, connection).items()
-    kept = {each: when for each, when in before if datetime.fromisoformat(when) > at - _KEPT}
-    journal.settings.set(_HOLDS, json.dumps(kept | {uuid: at.isoformat()}), connection=connection)
+    kept = {each: when for each, when in _held(journal, connection).items() if when > at - _KEPT}
+    journal.settings.set(_HOLDS, msgspec.json.encode(kept | {uuid: at}).decode(), connection=connection)
 
 
 def untold_since(journal: Journal, connection: str) -> datetime | None:
@@ -137,13 +134,11 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
     at = ports.clock.now()
     await _note(journal, connection, Canary(at, held=held))
     told = None
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(patience):
             while told is None:
                 await asyncio.sleep(_LOOK)
                 told = await asyncio.to_thread(_told_at, journal, connection, held)
-    except TimeoutError:
-        pass
     await _release(client, held)
     # It may have come before the service's own answer.
     lag = None if told is None else max(0.0, (told - at).total_seconds())
@@ -151,7 +146,7 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
 
 
 async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
-    value = json.dumps({**asdict(canary), "at": canary.at.isoformat()})
+    value = msgspec.json.encode(canary).decode()
     if canary.held is not None:
         await asyncio.to_thread(_remember, journal, connection, canary.held, canary.at)
     await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)

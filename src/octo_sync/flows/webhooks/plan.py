@@ -16,8 +16,8 @@ Of several the same one is kept by every process: a good one before a bad one, t
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
@@ -70,7 +70,7 @@ class Found:
     row: EndpointRow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Wanted:
     """For whom, where, and what was learned on the way.
 
@@ -83,10 +83,10 @@ class Wanted:
 
     connection: str
     base: str
-    written: Collection[str] = ()
+    written: set[str] = field(default_factory=set)
     taken: str = ""
-    unwanted: Collection[str] = ()
-    stuck: Collection[str] = ()
+    unwanted: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)
     headers_shown: bool = False
 
 

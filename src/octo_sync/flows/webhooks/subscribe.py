@@ -81,7 +81,7 @@ class Subscriber(Steps):
 
         Asked for by a person it also ends a former `remove`.
         """
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         self._begin()
         try:
             return self._done(await self.settle(turn), turn)
@@ -93,7 +93,7 @@ class Subscriber(Steps):
 
         Where the service does not let a subscription be changed, a new one takes its place before the old one goes.
         """
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         self._begin()
         try:
             found, before = await self.settle(turn)
@@ -116,7 +116,7 @@ class Subscriber(Steps):
         if self.journal.settings.get(REMOVED, connection=self.connection) is None:
             now = self.clock.now().isoformat(timespec="seconds")
             self.journal.settings.set(REMOVED, now, connection=self.connection)
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         try:
             await self._delete_all(turn)
         except ServiceError as error:
@@ -130,11 +130,11 @@ class Subscriber(Steps):
 
     async def look(self) -> list[Listed]:
         """Every subscription that the token sees: ours, other connections', somebody else's. Changes nothing there."""
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         listed = await self.listed(turn)
         rows = self.journal.endpoints.rows(retired=True)
         mine = {f.subscription.id: f for f in planning.ours(rows, listed, self.connection, self.address)}
-        plan = planning.plan(rows, listed, self.wanted(turn))
+        plan = planning.plan(rows, listed, turn)
         others = {
             f.subscription.id
             for name in {row.connection for row in rows} - {self.connection}
