@@ -12,6 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from octo_sync.errors import OctoSyncError
 
 _WITHIN = 30.0
@@ -45,7 +47,7 @@ for folder, folders, names in os.walk(asked["directory"]):
             files += 1
         except OSError:
             continue
-json.dump({"files": files, "holding": holding, "closed": closed, "complete": complete}, sys.stdout)
+json.dump({"files": files, "holding": sorted(holding), "closed": sorted(closed), "complete": complete}, sys.stdout)
 """
 
 
@@ -86,7 +88,4 @@ def search(directory: Path, needles: Collection[bytes]) -> Searched:
     )
     if done.returncode:
         raise OctoSyncError(f"{directory} could not be searched for what is left: {done.stderr.strip()[-200:]}")
-    found = json.loads(done.stdout)
-    return Searched(
-        found["files"], tuple(sorted(found["holding"])), tuple(sorted(found["closed"])), complete=found["complete"]
-    )
+    return msgspec.json.decode(done.stdout, type=Searched)

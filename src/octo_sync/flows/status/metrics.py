@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octo_sync.errors import OctoSyncError
-from octo_sync.flows.status.report import PULLED, Status, status
+from octo_sync.flows.status.report import PULLED, KindStatus, Status, status
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, SubjectKind
@@ -137,12 +137,10 @@ class Gauges:
         return nothing | {(c.connection, c.resource): c.entries for c in counts if c.connection in names}
 
     def _differences(self, found: Status) -> Reading:
-        last: dict[tuple[str, ...], float] = {}
-        for name in self.pipeline.reconciliations:
-            for run in self.journal.reconciliations.runs(name, 1):
-                last[name,] = run.ended_at.timestamp()
+        names, runs = self.pipeline.reconciliations, self.journal.reconciliations.runs
+        last: Values = {(name,): run.ended_at.timestamp() for name in names for run in runs(name, 1)}
         # Nothing open is a zero for every reconciliation, so that alerts have something to look at.
-        open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in self.pipeline.reconciliations}
+        open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in names}
         open_ |= {(d.name, d.bucket): d.open - d.accepted for d in found.differences}
         return {"octo_sync_reconcile_open": open_, "octo_sync_reconcile_last_run_timestamp_seconds": last}
 
@@ -188,18 +186,16 @@ def _owed_and_verified(found: Status, now: datetime) -> Reading:
     }
     for connection in found.connections:
         for kind in map(str, SubjectKind):
-            labels, here = (connection.name, kind), connection.kinds.get(kind)
-            read[_BACKLOG][labels] = here.owed if here else 0
-            mark = here.oldest_mark if here else None
-            read[_LAG][labels] = max(0.0, (now - mark).total_seconds()) if mark else 0.0
-            if here and here.subjects:
+            labels, here = (connection.name, kind), connection.kinds.get(kind, KindStatus(kind))
+            read[_BACKLOG][labels] = here.owed
+            read[_LAG][labels] = max(0.0, (now - (here.oldest_mark or now)).total_seconds())
+            if here.subjects:
                 read[_UNVERIFIED][labels] = here.subjects - here.verified
-            if here and here.newest:
+            if here.newest:
                 read[_SUCCESS][labels] = here.newest.timestamp()
             if kind not in PULLED:
                 continue
-            age = here.staleness(now) if here else None
-            if age is not None:
+            if (age := here.staleness(now)) is not None:
                 read[_STALE][labels] = max(0.0, age)
             elif kind != SubjectKind.AVAILABILITY and not any(each.subjects for each in connection.kinds.values()):
                 read[_STALE][labels] = inf
@@ -207,18 +203,15 @@ def _owed_and_verified(found: Status, now: datetime) -> Reading:
 
 
 def _webhooks(pipeline: Pipeline, found: Status) -> Reading:
-    held: dict[tuple[str, ...], float] = {}
-    silent: dict[tuple[str, ...], float] = {}
-    last: dict[tuple[str, ...], float] = {}
-    for connection in found.connections:
-        hooks = connection.webhooks
-        if pipeline.webhooks.url and connection.was_told and connection.webhooks_removed_at is None:
-            held[connection.name,] = not connection.has_lost_subscription
-            silent[connection.name,] = hooks.silent or 0.0 if hooks else 0.0
-        if hooks and hooks.last_delivery_at:
-            last[connection.name,] = hooks.last_delivery_at.timestamp()
+    watched = [c for c in found.connections if pipeline.webhooks.url and c.was_told and c.webhooks_removed_at is None]
     return {
-        "octo_sync_subscription_held": held,
-        "octo_sync_webhook_silence_seconds": silent,
-        "octo_sync_last_delivery_timestamp_seconds": last,
+        "octo_sync_subscription_held": {(c.name,): not c.has_lost_subscription for c in watched},
+        "octo_sync_webhook_silence_seconds": {
+            (c.name,): c.webhooks.silent or 0.0 if c.webhooks else 0.0 for c in watched
+        },
+        "octo_sync_last_delivery_timestamp_seconds": {
+            (c.name,): c.webhooks.last_delivery_at.timestamp()
+            for c in found.connections
+            if c.webhooks and c.webhooks.last_delivery_at
+        },
     }
