@@ -138,7 +138,9 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
         async with asyncio.timeout(patience):
             while told is None:
                 await asyncio.sleep(_LOOK)
-                told = await asyncio.to_thread(_told_at, journal, connection, held)
+                deliveries = await asyncio.to_thread(journal.inbox.about, connection, held, _MOST_TOLD)
+                # The first of them is the last.
+                told = deliveries[-1].received_at if deliveries else None
     await _release(client, held)
     # It may have come before the service's own answer.
     lag = None if told is None else max(0.0, (told - at).total_seconds())
@@ -196,9 +198,3 @@ async def _release(client: "OctoClient", uuid: str) -> None:
             await client.send(endpoints.cancel(uuid, reason="octo-sync canary", by_delete=True))
     except OctoSyncError as error:
         log.warning("action=canary_not_released connection=%s error=%s", client.connection.name, error)
-
-
-def _told_at(journal: Journal, connection: str, uuid: str) -> datetime | None:
-    """When the first delivery about the booking came. Blocking."""
-    told = journal.inbox.about(connection, uuid, _MOST_TOLD)
-    return told[-1].received_at if told else None
