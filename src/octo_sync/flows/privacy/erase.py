@@ -164,7 +164,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     asked = dataclasses.replace(asked, contacts=contacts, rewrites_core=asked.rewrites_core or repeated)
     # Durable first: whose rows are deleted below can be found by nobody again.
     journal.erasures.note(asked)
-    ports.privacy.erase((), (), found.contacts)
+    ports.privacy.forget(found.contacts)
     done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
     with warehouse.scrubbing(ports.fence_of()) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
