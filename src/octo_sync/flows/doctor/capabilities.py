@@ -74,7 +74,6 @@ def capabilities(seen: Seen, connection: Connection) -> Iterator[Check]:
     asked, some = _asked(connection), bool(rows_of(seen.products))
     lacking, spelling = ignored(seen.products, connection), fruitful_spelling(seen, connection)
     absent = ignored(seen.respelled, connection) if spelling and seen.respelled else lacking
-    own = connection.name
     for name, meaning in _MEANINGS.items():
         check = f"capability {name}"
         if name not in asked and name not in connection.capabilities:
@@ -86,9 +85,8 @@ def capabilities(seen: Seen, connection: Connection) -> Iterator[Check]:
         elif name not in lacking:
             yield passed(check, "its fields are there")
         elif spelling and name not in absent:
-            settings = {f"connections.{own}.capability_spelling": spelling}
             text = f"none of its fields is sent; asked for in the {spelling} spelling they are there"
-            yield differs(check, text, meaning, advise("spelling", settings, spelling=spelling, name=own))
+            yield differs(check, text, meaning, advise("spelling", spelling=spelling, name=connection.name))
         else:
             yield _lacking(name, meaning, absent, seen, connection)
 
@@ -106,13 +104,8 @@ def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, conne
     # All that are absent at once, so that two findings do not say two things.
     out = {c for c in absent if listed is None or c not in listed}
     left = [c for c in connection.capabilities if quirks.spell_capability(c, "short") not in out]
-    fix = advise(
-        "perhaps absent" if listed is None else "absent",
-        {f"connections.{connection.name}.capabilities": left},
-        capability=name,
-        capabilities=json.dumps(left),
-        name=connection.name,
-    )
+    advice = "absent" if listed is not None else "perhaps absent"
+    fix = advise(advice, capability=name, capabilities=json.dumps(left), name=connection.name)
     return differs(check, text + ("" if listed is None else ", and GET /capabilities has none"), meaning, fix)
 
 
@@ -142,5 +135,5 @@ def notifications(seen: Seen, kept: Kept) -> Check:
         return passed(name, f"the service has none ({error.status}); [schedule] pulls")
     else:
         text = f"the service has none ({error.status})"
-        fix = advise("pull", {"schedule.near": _OFTEN}, near=_OFTEN)
+        fix = advise("pull", near=_OFTEN)
     return differs(name, text, "No webhook tells of changes: the copy is as fresh as its pulls.", fix)

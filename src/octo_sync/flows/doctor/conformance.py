@@ -98,9 +98,9 @@ def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterator[Check]:
     if len(shown) != 1:
         yield unknown(name, "too few bookings to tell whether localDate is the travel date or the day of booking")
         return
-    (meant,), configured, own = shown, connection.booking_date_means, connection.name
+    (meant,), configured = shown, connection.booking_date_means
     if configured not in ("auto", meant):
-        fix = advise("date meaning", {f"connections.{own}.booking_date_means": meant}, means=meant, name=own)
+        fix = advise("date meaning", means=meant, name=connection.name)
         meaning = "Windows are asked for with the wrong days: bookings are missing, and those outside of the window look gone."
         yield differs(name, f'localDate is the {_MEANS[meant]}, the file says "{configured}"', meaning, fix)
     else:
@@ -121,7 +121,7 @@ def _look_back(horizon: Horizon, ahead: int) -> Check:
         name,
         f"bookings are asked for by day of booking, only {-horizon.before} days back; {seen}",
         "A booking made before horizon.bookings begins is not in the copy, however late its travel date.",
-        advise("look back", {"horizon.bookings": str(wider)}, horizon=wider),
+        advise("look back", horizon=wider),
     )
 
 

@@ -241,8 +241,7 @@ class _Look:
             self._say("languages", "ok", text)
             return
         left = [lang for lang in self._connection.languages if lang not in lacking] or [offered[0]]
-        settings = {f"connections.{self._own}.languages": left}
-        fix = advise("languages", settings, languages=json.dumps(left), name=self._own)
+        fix = advise("languages", languages=json.dumps(left), name=self._own)
         self._say("languages", "warn", f"{text}; not {', '.join(lacking)}", fix)
 
     async def _another_spelling(self, products: Answer) -> None:
