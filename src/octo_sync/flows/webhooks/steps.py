@@ -154,7 +154,11 @@ class Steps:
 
         What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token.
         """
-        endpoint, secret = self._new_endpoint(turn)
+        endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
+        # From here on it is accepted.
+        digest = planning.hash_of(secret.reveal())
+        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
+        turn.written.add(endpoint)
         url, headers = planning.hook_url(self.address, endpoint), {planning.HEADER: secret.reveal()}
         what = "created" if subscription_id is None else "changed"
         try:
@@ -190,24 +194,14 @@ class Steps:
                 self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             if last:
                 turn.stuck.add(subscription_id)
-        except errors.AuthenticationRefused:
-            raise
         except errors.ServiceError as error:
-            if last:
+            if last or isinstance(error, errors.AuthenticationRefused):
                 raise
             turn.doubt = error
         else:
             self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             turn.changed["deleted"] += 1
             self._say("deleted", subscription_id)
-
-    def _new_endpoint(self, turn: Turn) -> tuple[str, Secret]:
-        """A new address and its secret, accepted from now on."""
-        endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
-        digest = planning.hash_of(secret.reveal())
-        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
-        turn.written.add(endpoint)
-        return endpoint, secret
 
     def restless(self) -> errors.ServiceUnavailable:
         """The error for a service that never shows what it was asked for."""

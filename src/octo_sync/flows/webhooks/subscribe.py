@@ -28,8 +28,7 @@ log = logging.getLogger("octo_sync")
 Whose = Literal["ours", "another connection's", "somebody else's"]
 State = Literal["current", "to mend", "surplus", ""]
 _NONE_HERE = frozenset({404, 405, 501})
-_OVERLAP, _LATEST = 3600.0, 86_400.0
-"""Seconds that a former endpoint is accepted (`plan.outdated`)."""
+
 TOLD_AT = "told_at_endpoint"
 """The endpoint since whose making every change was told, or everything was asked for."""
 
@@ -164,7 +163,7 @@ class Subscriber(Steps):
         if not self.automatic:
             self.journal.settings.set(REMOVED, None, connection=self.connection)
         rows = self.journal.endpoints.rows(self.connection)
-        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now(), latest=_LATEST))
+        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now()))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
@@ -182,8 +181,7 @@ class Subscriber(Steps):
     def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
         rows = self.journal.endpoints.rows(self.connection)
-        over = planning.outdated(rows, row, self.clock.now(), overlap=_OVERLAP, latest=_LATEST)
-        self.journal.endpoints.retire(over)
+        self.journal.endpoints.retire(planning.outdated(rows, row, self.clock.now()))
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
         if turn.changed["deleted"]:
