@@ -8,11 +8,9 @@ file was written anew from those that are left.
 import json
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 from octo_sync.errors import OctoSyncError
 
@@ -59,8 +57,8 @@ class Searched:
     """
 
     files: int
-    holding: tuple[str, ...]
-    closed: tuple[str, ...]
+    holding: Sequence[str]
+    closed: Sequence[str]
     complete: bool
 
 
@@ -88,4 +86,4 @@ def search(directory: Path, needles: Collection[bytes]) -> Searched:
     )
     if done.returncode:
         raise OctoSyncError(f"{directory} could not be searched for what is left: {done.stderr.strip()[-200:]}")
-    return msgspec.json.decode(done.stdout, type=Searched)
+    return Searched(**json.loads(done.stdout))

@@ -6,14 +6,13 @@ the connection counts as silent at once, so that everything that is done about s
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
-
-import msgspec
 
 from octo_sync.errors import NotFound, OctoSyncError, RequestRefused
 from octo_sync.flows.ports import Ports
@@ -76,8 +75,8 @@ class Canary:
 
 def last(journal: Journal, connection: str) -> Canary | None:
     """How the last one of a connection went; None where there was none. Blocking."""
-    noted = journal.settings.get(_NOTED, connection=connection)
-    return msgspec.json.decode(noted, type=Canary) if noted is not None else None
+    noted = json.loads(journal.settings.get(_NOTED, connection=connection) or "null")
+    return Canary(**noted | {"at": datetime.fromisoformat(noted["at"])}) if noted else None
 
 
 def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
@@ -85,13 +84,15 @@ def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
     return frozenset(uuid for connection in connections for uuid in _held(journal, connection))
 
 
-def _held(journal: Journal, connection: str) -> dict[str, datetime]:
-    return msgspec.json.decode(journal.settings.get(_HOLDS, connection=connection) or "{}", type=dict[str, datetime])
+def _held(journal: Journal, connection: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(journal.settings.get(_HOLDS, connection=connection) or "{}")
+    return found
 
 
 def _remember(journal: Journal, connection: str, uuid: str, at: datetime) -> None:
-    kept = {each: when for each, when in _held(journal, connection).items() if when > at - _KEPT}
-    journal.settings.set(_HOLDS, msgspec.json.encode(kept | {uuid: at}).decode(), connection=connection)
+    before = _held(journal, connection).items()
+    kept = {each: when for each, when in before if datetime.fromisoformat(when) > at - _KEPT}
+    journal.settings.set(_HOLDS, json.dumps(kept | {uuid: at.isoformat()}), connection=connection)
 
 
 def untold_since(journal: Journal, connection: str) -> datetime | None:
@@ -148,7 +149,7 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
 
 
 async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
-    value = msgspec.json.encode(canary).decode()
+    value = json.dumps(asdict(canary) | {"at": canary.at.isoformat()})
     if canary.held is not None:
         await asyncio.to_thread(_remember, journal, connection, canary.held, canary.at)
     await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)
