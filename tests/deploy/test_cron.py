@@ -31,9 +31,9 @@ def lines(tmp_path):
         program.chmod(0o755)
         loaded = load(path, directory=deploy.directory, environ={"T": "x"}, overrides={})
         host = module.Host(program=program, python=Path("/usr"), user="")
-        (file,) = module.files("cron", module.values(loaded, {"connections": {}}, host, deploy.directory))
-        commands = re.findall(r"^(?:[\d,*a-z]+ ){5}(.*)$", file.text, re.MULTILINE)
-        assert len(commands) == 2, file.text
+        (text,) = module.files("cron", module.values(loaded, {"connections": {}}, host, deploy.directory)).values()
+        commands = re.findall(r"^(?:[\d,*a-z]+ ){5}(.*)$", text, re.MULTILINE)
+        assert len(commands) == 2, text
         return commands, program
 
     return make

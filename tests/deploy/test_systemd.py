@@ -162,8 +162,8 @@ def test_home_directories_are_hidden_unless_the_pipeline_names_a_file_in_one(
 
     files = module.files("systemd", module.values(loaded, tomllib.loads(text), host, tmp_path / "project"))
 
-    for file in files:
-        assert ("[Service]" in file.text) == (f"ProtectHome={protects}\n" in file.text)
+    for unit in files.values():
+        assert ("[Service]" in unit) == (f"ProtectHome={protects}\n" in unit)
 
 
 def words(text, *, variables=True):

@@ -106,10 +106,9 @@ def nothing(_):
 
 def by_settings(desk):
     """What the advice says is written into the pipeline file, word for word."""
-    (fix,) = {(fix.name, str(fix), json.dumps(fix.settings)) for fix in desk.given}
-    for key, value in json.loads(fix[2]).items():
-        assert f"{key.rpartition('.')[2]} = {json.dumps(value)} in [{key.rpartition('.')[0]}]" in fix[1]
-        desk.settings[key] = value
+    (fix,) = set(desk.given)
+    ((key, value, table),) = re.findall(r"(\w+) = (.+?) in \[([\w.]+)\]", fix)
+    desk.settings[f"{table}.{key}"] = json.loads(value)
 
 
 def on_file(**settings):

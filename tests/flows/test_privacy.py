@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import duckdb
 import pytest
-from tests.flows.harness import Wire, api_path, reply, until
+from tests.flows.harness import NOON, Wire, api_path, reply, until
 
 from octo_sync.app.places import files
 from octo_sync.app.project import open_journal
@@ -29,7 +29,7 @@ from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
 from octo_sync.flows.webhooks.receive import Inbox, Routing
-from octo_sync.journal import Received
+from octo_sync.journal import Erasure, Received
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo.records import Contact
 
@@ -791,9 +791,10 @@ def test_who_was_erased_under_another_projects_key_is_known_by_that_key_alone():
     contact = Contact(email_address="zoe@example.org")
     other = Privacy("keep", b"other")
     privacy = Privacy("keep", b"own")
-    privacy.erase(other.keys(contact), (), ())
+    asked = Erasure(id="1", people=tuple(other.keys(contact)), requested_at=NOON)
+    privacy.take(asked)
     assert not privacy.is_erased(contact), "a hash means nothing under another key"
-    privacy.erase(other.keys(contact), (), (), key=b"other".hex())
+    privacy.take(dataclasses.replace(asked, key=b"other".hex()))
     assert privacy.is_erased(contact)
     assert privacy.mentions("ask zoe@example.org, she knows")
     assert not privacy.is_erased(Contact(email_address="ada@example.org"))

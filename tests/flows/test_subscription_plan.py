@@ -313,37 +313,35 @@ def test_what_is_a_strangers_has_neither_our_endpoint_nor_our_id_nor_our_address
 
 def test_a_former_address_is_accepted_until_the_new_one_was_seen_for_a_while():
     old, now = row(1), row(2, seen_at=NOON)
-    for seconds, gone in ((0, []), (59, []), (60, [endpoint(1)])):
+    for seconds, gone in ((0, []), (3599, []), (3600, [endpoint(1)])):
         at_that_time = NOON + dt.timedelta(seconds=seconds)
-        assert outdated([old, now], now, at_that_time, overlap=60, latest=3600) == gone
+        assert outdated([old, now], now, at_that_time) == gone
 
 
 def test_a_former_address_goes_after_the_longest_time_without_any_delivery():
     old, now = row(1), row(2)
-    assert outdated([old, now], now, NOON + dt.timedelta(seconds=3599), overlap=60, latest=3600) == []
-    assert outdated([old, now], now, NOON + dt.timedelta(seconds=3600), overlap=60, latest=3600) == [endpoint(1)]
+    assert outdated([old, now], now, NOON + dt.timedelta(seconds=86_399)) == []
+    assert outdated([old, now], now, NOON + dt.timedelta(seconds=86_400)) == [endpoint(1)]
 
 
 def test_an_address_that_another_process_has_just_made_is_not_taken_from_it():
     current = row(1, seen_at=NOON)
     later = NOON + dt.timedelta(days=2)
     fresh = row(2, state="pending", created_at=later)
-    assert outdated([current, fresh], current, later + dt.timedelta(seconds=59), overlap=60, latest=3600) == []
-    assert outdated([current, fresh], current, later + dt.timedelta(seconds=60), overlap=60, latest=3600) == [
-        endpoint(2)
-    ]
+    assert outdated([current, fresh], current, later + dt.timedelta(seconds=3599)) == []
+    assert outdated([current, fresh], current, later + dt.timedelta(seconds=3600)) == [endpoint(2)]
 
 
 def test_other_connections_addresses_are_their_own_business():
     current = row(1, seen_at=NOON)
     other = [row(2, connection="other"), row(3, state="retired")]
-    assert outdated([current, *other], current, NOON + dt.timedelta(days=9), overlap=60, latest=3600) == []
+    assert outdated([current, *other], current, NOON + dt.timedelta(days=9)) == []
 
 
 def test_what_nothing_came_of_is_abandoned():
     rows = [row(1, state="pending"), row(2), row(3, state="retired")]
-    assert abandoned(rows, NOON + dt.timedelta(seconds=59), latest=60) == []
-    assert abandoned(rows, NOON + dt.timedelta(seconds=60), latest=60) == [endpoint(1)]
+    assert abandoned(rows, NOON + dt.timedelta(seconds=86_399)) == []
+    assert abandoned(rows, NOON + dt.timedelta(seconds=86_400)) == [endpoint(1)]
 
 
 @pytest.mark.parametrize(

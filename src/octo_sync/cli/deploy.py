@@ -31,11 +31,11 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
         for path in deploy.write(made, to, force=force):
             console.outcome("wrote", str(path))
         return
-    short = [file for file in made if file.name != deploy.LOCK]
-    for file in short:
+    short = [name for name in made if name != deploy.LOCK]
+    for name in short:
         if len(made) > 1:
-            click.echo(f"# ---- {file.name} ----")
-        click.echo(file.text.rstrip("\n") + "\n" * (2 if len(made) > 1 and file is not short[-1] else 1), nl=False)
+            click.echo(f"# ---- {name} ----")
+        click.echo(made[name].rstrip("\n") + "\n" * (2 if len(made) > 1 and name != short[-1] else 1), nl=False)
     if len(short) < len(made):
         console.note(f"{deploy.LOCK} belongs to them too, and is long: --to DIR writes it beside the others.")
 

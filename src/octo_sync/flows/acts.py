@@ -5,6 +5,7 @@ An act changes the journal alone: it marks, accepts or notes at once, or waits t
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import date
 
 from octo_sync.errors import JournalError
@@ -23,41 +24,34 @@ _LONGEST = 1_000
 _SHOWN = 50
 
 
+@dataclass(frozen=True, slots=True)
 class Acts:
-    """What may be done, and what was.
+    """What may be done, and what was."""
 
-    Args:
-        opening: Opens the journal.
-        clock: Now.
-        reconciliations: Their names in the pipeline.
-    """
-
-    def __init__(
-        self,
-        opening: Callable[[], AbstractContextManager[Journal]],
-        clock: Clock,
-        reconciliations: Collection[str],
-    ) -> None:
-        self._opening, self._clock, self._reconciliations = opening, clock, reconciliations
+    opening: Callable[[], AbstractContextManager[Journal]]
+    """Opens the journal."""
+    clock: Clock
+    reconciliations: Collection[str]
+    """Their names in the pipeline."""
 
     def last(self) -> list[Act]:
         """The last ones, newest first. Blocking."""
-        with self._opening() as journal:
+        with self.opening() as journal:
             return journal.acts.last(_SHOWN)
 
     def of(self, name: str, key: str) -> list[Act]:
         """Those about a difference, newest first. Blocking."""
-        with self._opening() as journal:
+        with self.opening() as journal:
             return journal.acts.of(name, key)
 
     def assigned(self, name: str) -> dict[str, str]:
         """Who is to look at which differences of a reconciliation, by key. Blocking."""
-        with self._opening() as journal:
+        with self.opening() as journal:
             return journal.acts.latest(ASSIGN, name)
 
     def accepted(self) -> dict[tuple[str, str], AcceptanceRow]:
         """What was accepted, by reconciliation and key, as it is now; a copy shows it later. Blocking."""
-        with self._opening() as journal:
+        with self.opening() as journal:
             return {(one.name, one.key): one for one in journal.reconciliations.acceptances()}
 
     def do(self, act: str, who: str, fields: Mapping[str, str]) -> None:
@@ -77,10 +71,10 @@ class Acts:
         about, key, text, until = (fields.get(name, "").strip() for name in ("about", "key", "text", "until"))
         if len(text) > _LONGEST or "\0" in f"{about}{key}{text}":
             raise JournalError(f"A text here has at most {_LONGEST:,} characters; nothing was changed.")
-        with self._opening() as journal:
+        with self.opening() as journal:
             if act in (SYNC, ALLOW, RETRY):
                 outcome = self._with_copy(journal, act, about, key, text)
-            elif about not in self._reconciliations:
+            elif about not in self.reconciliations:
                 raise JournalError(f"The pipeline has no reconciliation {about[:40]!r}; nothing was changed.")
             elif act == ACCEPT:
                 outcome = self._accept(journal, about, key, text, who, until)
@@ -105,7 +99,7 @@ class Acts:
             day = date.fromisoformat(until) if until else None
         except ValueError:
             raise JournalError(f"{until[:40]!r} is no day such as 2026-11-30; nothing was changed.") from None
-        covered = journal.reconciliations.accept(name, key, note=text, by=who, until=day, now=self._clock.now())
+        covered = journal.reconciliations.accept(name, key, note=text, by=who, until=day, now=self.clock.now())
         return f"{plural(covered, 'open difference')}, {f'until {day}' if day else 'for good'}."
 
     def _with_difference(self, journal: Journal, act: str, name: str, key: str, text: str) -> str:

@@ -74,10 +74,9 @@ class Privacy:
     Args:
         mode: The pipeline's `pii`.
         secret: The project's key for hashes.
-        contacts: Single contacts that were erased.
     """
 
-    def __init__(self, mode: Mode, secret: bytes, *, contacts: Iterable[ContactKey] = ()) -> None:
+    def __init__(self, mode: Mode, secret: bytes) -> None:
         self.mode: Mode = mode
         self.lock = threading.RLock()
         self.number = 0
@@ -87,13 +86,13 @@ class Privacy:
         self._people: dict[bytes, set[str]] = {}
         self._bookings: set[str] = set()
         self._contacts: Mapping[tuple[str, str], set[str]] = defaultdict(set)
-        self.erase((), (), contacts)
 
     @classmethod
     def open(cls, mode: Mode, journal: Journal, random: Random, contacts: Iterable[ContactKey] = ()) -> "Privacy":
         """The privacy of the journal's project; `contacts` are those that the warehouse knows to be erased."""
         secret = journal.erasures.secret(lambda: random.randbytes(_SECRET_BYTES).hex())
-        found = cls(mode, bytes.fromhex(secret), contacts=contacts)
+        found = cls(mode, bytes.fromhex(secret))
+        found.forget(contacts)
         found.known = journal.erasures.rows()
         for erasure in found.known:
             found.take(erasure)
@@ -101,22 +100,16 @@ class Privacy:
 
     def take(self, erasure: Erasure) -> None:
         """From now on nothing is let through of what was asked for, and of what was found of it."""
-        self.erase(erasure.people, erasure.bookings, erasure.contacts or (), key=erasure.key)
+        with self.lock:
+            if erasure.people:
+                self._people.setdefault(self._key(erasure.key), set()).update(erasure.people)
+            self._bookings |= set(erasure.bookings)
+            self.forget(erasure.contacts or ())
 
-    def erase(
-        self,
-        people: Collection[str],
-        bookings: Collection[str],
-        contacts: Iterable[ContactKey],
-        *,
-        key: str | None = None,
-    ) -> None:
-        """From now on nothing of these is let through; `key`, hex, is what `people` were hashed with, if not our own."""
+    def forget(self, contacts: Iterable[ContactKey]) -> None:
+        """From now on nothing of these contacts is let through."""
         with self.lock:
             self.number += 1
-            if people:
-                self._people.setdefault(self._key(key), set()).update(people)
-            self._bookings |= set(bookings)
             for connection, uuid, item in contacts:
                 self._contacts[connection, uuid].add(item)
 
@@ -152,7 +145,7 @@ class Privacy:
         return [key for key in found if key]
 
     def is_one_of(self, contact: Contact, people: Collection[str], *, key: str | None = None) -> bool:
-        """Whether a contact's e-mail address or telephone number is one of these; `key` as in `erase`."""
+        """Whether a contact's e-mail address or telephone number is one of these; `key` as `Erasure` has it."""
         return bool(people) and not set(people).isdisjoint(self.keys(contact, secret=self._key(key)))
 
     def people(self, emails: Iterable[str], phones: Iterable[str]) -> list[str]:
@@ -161,17 +154,12 @@ class Privacy:
         Raises:
             ValueError: One is no e-mail address or telephone number; the text is not repeated.
         """
-        found: list[str] = []
-        for what, texts, key_of in (
-            ("an e-mail address", emails, lambda text: self.email_key(text) if "@" in text else None),
-            ("a telephone number", phones, self.phone_key),
-        ):
-            for text in texts:
-                key = key_of(text)
-                if key is None:
-                    raise ValueError(f"what was given as {what} is none")
-                found.append(key)
-        return found
+        keys = [("an e-mail address", self.email_key(text) if "@" in text else None) for text in emails]
+        keys += [("a telephone number", self.phone_key(text)) for text in phones]
+        for what, key in keys:
+            if key is None:
+                raise ValueError(f"what was given as {what} is none")
+        return [key for _, key in keys if key]
 
     def mentions(self, text: object) -> bool:
         """Whether a free text holds the e-mail address of somebody who was erased."""

@@ -1,7 +1,6 @@
 """The horizon: what a pipeline keeps of its connections, as subjects. Nothing is marked here."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Subject, SubjectKind, Window
@@ -48,16 +47,6 @@ def _near(ports: Ports, time_zone: str | None) -> Window:
     return ports.pipeline.horizons.near.window(ports.today(time_zone))
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """An option that is offered now, with its product's time zone."""
-
-    connection: str
-    product_id: str
-    option_id: str
-    time_zone: str | None
-
-
 OFFERED = (
     "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
     "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
@@ -76,11 +65,14 @@ def missing_availability(ports: Ports, connections: Collection[str], fetched: Co
     return [s for s in subjects if s not in fetched or (s.connection, s.product_id) in news]
 
 
-def offered_options(ports: Ports) -> list[Offered]:
-    """The options that are offered now; from then on `ports` knows their products' time zones. Blocking."""
+def offered_options(ports: Ports) -> list[tuple[str, str, str, str | None]]:
+    """The options that are offered now: connection, product id, option id, the product's time zone. Blocking.
+
+    From then on `ports` knows these zones.
+    """
     # Sorted here: databases do not agree on the order of texts.
-    catalog = [Offered(*row) for row in sorted(ports.warehouse.query(OFFERED).rows, key=lambda row: row[:3])]
-    ports.time_zones.update({(o.connection, o.product_id): o.time_zone for o in catalog if o.time_zone})
+    catalog = sorted(ports.warehouse.query(OFFERED).rows, key=lambda row: row[:3])
+    ports.time_zones.update({(name, product): zone for name, product, _, zone in catalog if zone})
     return catalog
 
 
@@ -90,14 +82,13 @@ def availability(ports: Ports, connections: Collection[str], *, near: bool = Fal
     Time zones are learned before anything can be fetched by them.
     """
     found = []
-    for option in offered_options(ports):
-        keeps = ports.pipeline.products.get(option.connection)
-        if option.connection not in connections or (keeps and not keeps.keeps(option.product_id)):
+    for name, product, option, time_zone in offered_options(ports):
+        keeps = ports.pipeline.products.get(name)
+        if name not in connections or (keeps and not keeps.keeps(product)):
             continue
-        days: Window | None = ports.travel or ports.availability_window(option.connection, option.product_id)
+        days: Window | None = ports.travel or ports.availability_window(name, product)
         if near and days:
-            days = days.clip(_near(ports, option.time_zone))
-        parts = option.product_id, option.option_id
+            days = days.clip(_near(ports, time_zone))
         months = days.months() if days else ()
-        found += [Subject(option.connection, SubjectKind.AVAILABILITY, (*parts, month)) for month in months]
+        found += [Subject(name, SubjectKind.AVAILABILITY, (product, option, month)) for month in months]
     return found

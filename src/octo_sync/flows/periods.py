@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
-from datetime import date, datetime, timedelta
+from dataclasses import asdict, astuple, replace
+from datetime import date, datetime
 from typing import Any
 
 from octo_sync.destinations.reading import Reader
@@ -11,6 +11,7 @@ from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.wording import plural
 from octo_sync.journal import ClosedBooking, ClosedTotal, Closing, Journal
+from octo_sync.model import Window
 
 _PERIOD = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
 CAUSES = {
@@ -61,7 +62,7 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
         raise ConfigError(f"{period[:40]!r} is no month of travel, such as 2026-10.")
     if period in journal.closings.periods():
         return None
-    first, last = _days(period)
+    first, last = astuple(Window.month(period))
     channels = reader.query(_KNOWN, {"period": first}).records()
     ongoing = [row["channel_name"] for row in channels if row["as_of_date"] is None or row["as_of_date"] <= last]
     unknown = [row["channel_name"] for row in channels if not row["is_complete"]]
@@ -86,7 +87,7 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
 
 def still_open(reader: Reader, period: str) -> str:
     """What comparisons with other systems say against closing a month, as page Finance does; '' where nothing."""
-    first, last = _days(period)
+    first, last = astuple(Window.month(period))
     ((differences,),) = reader.query(_OPEN, {"first": first, "last": last}).rows
     runs = reader.query(_COMPARED).records()
     if differences:
@@ -103,11 +104,6 @@ def compared_at(runs: Iterable[Mapping[str, Any]], first: date, last: date) -> d
     is_whole = any(run["window_start"] <= first for run in worked)
     looked = [run["ended_at_utc"] for run in worked if run["window_start"] <= last <= run["window_end"]]
     return max(looked) if is_whole and looked else None
-
-
-def _days(period: str) -> tuple[date, date]:
-    first = date.fromisoformat(f"{period}-01")
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 def _of(channels: list[str]) -> str:

@@ -101,8 +101,7 @@ def booking_days(horizon: Horizon, today: date, means: str, travel: Window | Non
     window = horizon.window(today)
     if means != "creation":
         return travel or window
-    tomorrow = Window(date.min, date.fromordinal(min(date.max.toordinal(), today.toordinal() + 1)))
-    return window.clip(tomorrow) or window
+    return window.clip(Window(date.min, today).wider(0, 1)) or window
 
 
 class Beside(Protocol):

@@ -188,7 +188,8 @@ def _in_order(directory: Path) -> list[SqlFile]:
 
 def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]:
     """What each column means: said in the file (`-- column: name: meaning.`), or as in the core table it comes from."""
-    known, statements = _meanings(), []
+    described = [t for schema in ("ops", "core") for t in reversed(all_tables()) if t.schema == schema]
+    known, statements = {c.name: c.description for t in described for c in t.columns}, []
     own = {mart.name: dict(_COLUMN.findall(mart.text)) for mart in marts}
     # Asked of the catalog at once: to ask each view costs its planning again.
     columns = (
@@ -199,14 +200,6 @@ def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]
             escaped = meaning.replace("'", "''")
             statements.append(f"comment on column marts.{mart}.{name} is '{escaped}'")
     return statements
-
-
-def _meanings() -> dict[str, str]:
-    """What the columns of core and ops mean."""
-    known: dict[str, str] = {}
-    for schema in ("ops", "core"):
-        known |= {c.name: c.description for t in reversed(all_tables()) if t.schema == schema for c in t.columns}
-    return known
 
 
 def run_checks(warehouse: Scripted, directory: Path, *, limit: int = 20) -> list[Checked]:

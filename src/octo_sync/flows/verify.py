@@ -24,6 +24,10 @@ from octo_sync.flows.wording import plural
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables import all_tables
 
+_COVERED = "select connection_id, resource, key, verified_at_utc, is_complete, missing_capabilities from ops.coverage"
+_INCOMPLETE = "select connection_id, resource, key from ops.coverage where not is_complete order by 1, 2, 3"
+_KEPT = "select connection_id, resource, name from ops.schema_drift where kind = 'missing' and accepted_at_utc is null"
+
 
 @dataclass(slots=True)
 class LiveResult:
@@ -99,12 +103,8 @@ def _unlisted(own: Ports, here: Path, scope: Scope, *, is_sample: bool) -> list[
 
 def _left_out(own: Ports) -> dict[str, str]:
     """What was answered, but not so that all of it could be compared: subjects, and the records that did not fit. Blocking."""
-    rows = own.warehouse.query(
-        "select connection_id, resource, key from ops.coverage where not is_complete order by 1, 2, 3"
-    ).rows
-    found = {
-        str(Subject.from_key(*row)): "It was answered incompletely, so not all of it could be compared." for row in rows
-    }
+    part = "It was answered incompletely, so not all of it could be compared."
+    found = {str(Subject.from_key(*row)): part for row in own.warehouse.query(_INCOMPLETE).rows}
     records = [entry for entry in own.journal.quarantine.entries() if entry.what == "record"]
     return found | {f"{r.connection}:{r.resource} record {r.key}": f"{r.path}: {r.reason}" for r in records}
 
@@ -143,18 +143,8 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, marts: Sequence[s
     """
     found = Claims(problems=[f"check {name} returned {rows} rows" for name, rows in checks if rows])
     now = ports.clock.now()
-    covered = {
-        (c, r, k): (verified, complete, missing)
-        for c, r, k, verified, complete, missing in ports.warehouse.query(
-            "select connection_id, resource, key, verified_at_utc, is_complete, missing_capabilities from ops.coverage"
-        ).rows
-    }
-    kept = {
-        tuple(row)
-        for row in ports.warehouse.query(
-            "select connection_id, resource, name from ops.schema_drift where kind = 'missing' and accepted_at_utc is null"
-        ).rows
-    }
+    covered = {row[:3]: row[3:] for row in ports.warehouse.query(_COVERED).rows}
+    kept = set(ports.warehouse.query(_KEPT).rows)
     wanted = horizon.subjects(ports, ports.clients)
     found.subjects = len(wanted)
     for subject in wanted:
@@ -179,8 +169,7 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, marts: Sequence[s
         for name in ports.clients
         if ports.lists_by_booking(name)
     ]
-    dirty = ports.journal.subjects.dirty_count()
-    if dirty:
+    if dirty := ports.journal.subjects.dirty_count():
         found.problems.append(f"{dirty} subjects are marked and not yet landed")
     found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantine.entries()]
     found.problems = found.problems or list(marts)

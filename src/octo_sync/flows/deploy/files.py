@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from octo_sync import __version__
@@ -44,13 +43,6 @@ _SAMPLE = """\
 base_url = "https://api.example.com/octo/v1"
 token = { env = "ACME_TOKEN" }
 """
-
-
-class File(NamedTuple):
-    """One file: its name below the place it is written to, and its text."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,8 +240,8 @@ def _items(table: object) -> list[tuple[str, object]]:
     return list(table.items()) if isinstance(table, Mapping) else []
 
 
-def files(target: str, filled: Mapping[str, object]) -> list[File]:
-    """The files of a target, by name.
+def files(target: str, filled: Mapping[str, object]) -> dict[str, str]:
+    """The texts of a target's files, by their names below the place that they are written to.
 
     Raises:
         ConfigError: A value cannot be written into one of them.
@@ -258,14 +250,14 @@ def files(target: str, filled: Mapping[str, object]) -> list[File]:
     folder = root if target == MONITORING else root / target
     # Every value goes through a filter of its file's own rules.
     templates = environment(folder, {**FILTERS, "seconds": _whole, "kib": lambda size: _whole(size / 1024)})
-    found = []
+    found = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith("_"):
+        if path.name.startswith("_") or not path.is_file():
             continue
-        if path.is_file() and path.suffix == ".j2":
-            found.append(File(path.stem, templates.get_template(path.name).render(filled, project=str(PROJECT))))
-        elif path.is_file():
-            found.append(File(path.name, path.read_text(encoding="utf-8")))
+        if path.suffix == ".j2":
+            found[path.stem] = templates.get_template(path.name).render(filled, project=str(PROJECT))
+        else:
+            found[path.name] = path.read_text(encoding="utf-8")
     return found
 
 
@@ -274,14 +266,14 @@ def _whole(amount: float) -> int:
     return max(1, math.ceil(amount))
 
 
-def write(made: list[File], folder: Path, *, force: bool) -> list[Path]:
+def write(made: Mapping[str, str], folder: Path, *, force: bool) -> list[Path]:
     """Write them into a folder, all or none of them; the paths.
 
     Raises:
         ConfigError: One is there already and `force` is not said, or no file can be made there.
     """
-    if taken := [file.name for file in made if (folder / file.name).exists() and not force]:
+    if taken := [name for name in made if (folder / name).exists() and not force]:
         raise ConfigError(f"{folder} has {', '.join(taken)} already; --force overwrites.")
-    texts = {folder / file.name: file.text for file in made}
+    texts = {folder / name: text for name, text in made.items()}
     write_texts(texts, force=force, mode=0o644)  # others' programs read them, and there is no secret in them
     return list(texts)

@@ -1,8 +1,8 @@
 """What `doctor` may advise, each once: what it says, and what shows beforehand that it makes nothing worse.
 
 A finding cannot carry another advice than one of these. It rests on the finding itself, which looks at the very thing, but
-where a comment says on what else. What changes the pipeline file names the keys and values that it means, and a test follows
-it: afterwards the finding is gone, and no score fell.
+where a comment says on what else. What changes the pipeline file says `KEY = VALUE in [TABLE]`, and a test follows it:
+afterwards the finding is gone, and no score fell.
 """
 
 from collections.abc import Mapping
@@ -12,17 +12,15 @@ from typing import Self
 class Fix(str):
     """An advice as it is given; as a text it is what a person reads."""
 
-    __slots__ = ("name", "settings")
+    __slots__ = ("name",)
 
     name: str
     """Of the advice; empty for none."""
-    settings: Mapping[str, object]
-    """Dotted keys of the pipeline file and their new values, where that is what is advised."""
 
-    def __new__(cls, text: str = "", name: str = "", settings: Mapping[str, object] | None = None) -> Self:
+    def __new__(cls, text: str = "", name: str = "") -> Self:
         """`advise` makes them."""
         made = super().__new__(cls, text)
-        made.name, made.settings = name, settings or {}
+        made.name = name
         return made
 
 
@@ -30,9 +28,9 @@ NONE = Fix()
 """Nothing is to be done, or nothing that is known to help."""
 
 
-def advise(name: str, settings: Mapping[str, object] | None = None, /, **words: object) -> Fix:
+def advise(advice: str, /, **words: object) -> Fix:
     """The advice of this name, in words for this case."""
-    return Fix(ADVICE[name].format(**words), name, settings)
+    return Fix(ADVICE[advice].format(**words), advice)
 
 
 ADVICE: Mapping[str, str] = {

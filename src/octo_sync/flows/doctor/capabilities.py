@@ -1,13 +1,12 @@
 """What a service says and does about capabilities, tokens and subscriptions. Pure."""
 
-import contextlib
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from octo_sync.errors import AuthenticationRefused, OctoSyncError, RateLimited, ServiceUnavailable
+from octo_sync.errors import AuthenticationRefused, RateLimited, ServiceUnavailable
 from octo_sync.flows.doctor.advice import advise
-from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, passed, rows_of, unknown
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, differs, passed, rows_of, said_in, unknown
 from octo_sync.model import Connection
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
@@ -75,7 +74,6 @@ def capabilities(seen: Seen, connection: Connection) -> Iterator[Check]:
     asked, some = _asked(connection), bool(rows_of(seen.products))
     lacking, spelling = ignored(seen.products, connection), fruitful_spelling(seen, connection)
     absent = ignored(seen.respelled, connection) if spelling and seen.respelled else lacking
-    own = connection.name
     for name, meaning in _MEANINGS.items():
         check = f"capability {name}"
         if name not in asked and name not in connection.capabilities:
@@ -87,9 +85,8 @@ def capabilities(seen: Seen, connection: Connection) -> Iterator[Check]:
         elif name not in lacking:
             yield passed(check, "its fields are there")
         elif spelling and name not in absent:
-            settings = {f"connections.{own}.capability_spelling": spelling}
             text = f"none of its fields is sent; asked for in the {spelling} spelling they are there"
-            yield differs(check, text, meaning, advise("spelling", settings, spelling=spelling, name=own))
+            yield differs(check, text, meaning, advise("spelling", spelling=spelling, name=connection.name))
         else:
             yield _lacking(name, meaning, absent, seen, connection)
 
@@ -107,13 +104,8 @@ def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, conne
     # All that are absent at once, so that two findings do not say two things.
     out = {c for c in absent if listed is None or c not in listed}
     left = [c for c in connection.capabilities if quirks.spell_capability(c, "short") not in out]
-    fix = advise(
-        "perhaps absent" if listed is None else "absent",
-        {f"connections.{connection.name}.capabilities": left},
-        capability=name,
-        capabilities=json.dumps(left),
-        name=connection.name,
-    )
+    advice = "absent" if listed is not None else "perhaps absent"
+    fix = advise(advice, capability=name, capabilities=json.dumps(left), name=connection.name)
     return differs(check, text + ("" if listed is None else ", and GET /capabilities has none"), meaning, fix)
 
 
@@ -129,9 +121,8 @@ def notifications(seen: Seen, kept: Kept) -> Check:
     name, error = "subscriptions", seen.no_subscriptions
     text, fix = "subscriptions are answered with something else than a list", advise("subscriptions")
     if seen.subscriptions is not None:
-        with contextlib.suppress(OctoSyncError):
-            if normalise_list(seen.subscriptions.json()) is not None:
-                return passed(name, "subscriptions can be read")
+        if normalise_list(said_in(seen.subscriptions)) is not None:
+            return passed(name, "subscriptions can be read")
     elif error is None or (isinstance(error, ServiceUnavailable | RateLimited) and error.status not in NO_SUCH_PATH):
         return unknown(name, "subscriptions were not answered")
     elif isinstance(error, AuthenticationRefused):
@@ -144,5 +135,5 @@ def notifications(seen: Seen, kept: Kept) -> Check:
         return passed(name, f"the service has none ({error.status}); [schedule] pulls")
     else:
         text = f"the service has none ({error.status})"
-        fix = advise("pull", {"schedule.near": _OFTEN}, near=_OFTEN)
+        fix = advise("pull", near=_OFTEN)
     return differs(name, text, "No webhook tells of changes: the copy is as fresh as its pulls.", fix)

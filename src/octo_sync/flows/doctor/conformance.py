@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from octo_sync.errors import NotFound, OctoSyncError, ServiceUnavailable
+from octo_sync.errors import NotFound, ServiceUnavailable
 from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.capabilities import authentication, capabilities, echo, ignored, notifications
-from octo_sync.flows.doctor.seen import Check, Kept, Seen, day_of, differs, objects, passed, rows_of, unknown
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, day_of, differs, objects, passed, rows_of, said_in, unknown
 from octo_sync.model import Connection, Horizon, zone_of
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
@@ -66,10 +66,8 @@ def cancelled(seen: Seen) -> Check:
         return passed(name, "lists contain them")
     if seen.cancelled is not None:
         uuid, own, listed = seen.cancelled
-        try:
-            still = own.json().get("status") == "CANCELLED"
-        except (OctoSyncError, AttributeError):
-            still = False
+        booking = said_in(own)
+        still = isinstance(booking, dict) and booking.get("status") == "CANCELLED"
         if still and not any(row.get("uuid") == uuid for row in rows_of(listed)):
             return differs(
                 name,
@@ -95,24 +93,20 @@ def lapsed(seen: Seen) -> Check:
 
 def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterator[Check]:
     """What `localDate` means in lists of bookings."""
-    name, fits = "dates of lists", {"travel": False, "creation": False}
-    ahead: list[int] = []
-    for means, dates in seen.dates():
-        ahead += [(travel - made).days for travel, made in dates if travel and made]
-        if means in fits:
-            fits[means] = True
-    meant = next((means for means, is_so in fits.items() if is_so), None)
-    if fits["travel"] == fits["creation"] or meant is None:
+    name, lists = "dates of lists", list(seen.dates())
+    shown = {means for means, _ in lists} & _MEANS.keys()
+    if len(shown) != 1:
         yield unknown(name, "too few bookings to tell whether localDate is the travel date or the day of booking")
         return
-    configured, own = connection.booking_date_means, connection.name
+    (meant,), configured = shown, connection.booking_date_means
     if configured not in ("auto", meant):
-        fix = advise("date meaning", {f"connections.{own}.booking_date_means": meant}, means=meant, name=own)
+        fix = advise("date meaning", means=meant, name=connection.name)
         meaning = "Windows are asked for with the wrong days: bookings are missing, and those outside of the window look gone."
         yield differs(name, f'localDate is the {_MEANS[meant]}, the file says "{configured}"', meaning, fix)
     else:
         yield passed(name, f"localDate is the {_MEANS[meant]}")
     if meant == "creation":
+        ahead = [(travel - made).days for _, dates in lists for travel, made in dates if travel and made]
         yield _look_back(kept.bookings, max(ahead, default=0))
 
 
@@ -127,7 +121,7 @@ def _look_back(horizon: Horizon, ahead: int) -> Check:
         name,
         f"bookings are asked for by day of booking, only {-horizon.before} days back; {seen}",
         "A booking made before horizon.bookings begins is not in the copy, however late its travel date.",
-        advise("look back", {"horizon.bookings": str(wider)}, horizon=wider),
+        advise("look back", horizon=wider),
     )
 
 
@@ -197,9 +191,8 @@ def _priced_options(products: Answer | None) -> set[tuple[str, str]]:
     found = set()
     for product in rows_of(products):
         for option in objects(product.get("options")):
-            prices = [*objects(option.get("pricingFrom")), *objects(option.get("pricing"))]
-            for unit in objects(option.get("units")):
-                prices += [*objects(unit.get("pricingFrom")), *objects(unit.get("pricing"))]
+            priced = (option, *objects(option.get("units")))
+            prices = [p for each in priced for name in ("pricingFrom", "pricing") for p in objects(each.get(name))]
             if any(_amount({"pricing": price}) for price in prices):
                 found.add((str(product.get("id")), str(option.get("id"))))
     return found
@@ -270,11 +263,9 @@ def not_found(seen: Seen) -> Iterator[Check]:
         elif isinstance(error, ServiceUnavailable):
             yield unknown(name, "was not answered")
         else:
-            said = (
-                f"{error.status or 'refused'} {error.code or 'without a code'}"
-                if error
-                else "shown as if it were there"
-            )
+            said = "shown as if it were there"
+            if error:
+                said = f"{error.status or 'refused'} {error.code or 'without a code'}"
             stays = f"a {what} that was deleted there stays in the copy as it was last seen."
             yield differs(name, f"is not told with {code}, but: {said}", f"Only that code proves a deletion: {stays}")
 

@@ -122,8 +122,7 @@ def files(
 
 
 def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
-    here = (directory if directory.exists() else directory.absolute().parent).absolute()
-    finding = partial(Finding, "files", "directory")
+    here, finding = _there(directory), partial(Finding, "files", "directory")
     if not here.is_dir():
         return finding("fail", f"{directory} does not exist", advise("no directory", path=directory))
     if not writable(here):
@@ -133,6 +132,11 @@ def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
         text = f"{here} may be written by other users (mode {mode:04o})"
         return finding("warn", text, advise("open directory", path=here))
     return finding("ok", f"{here} is writable")
+
+
+def _there(directory: Path) -> Path:
+    """The project's directory, or the one that it would be made in."""
+    return (directory if directory.exists() else directory.absolute().parent).absolute()
 
 
 def _modes(paths: Iterable[Path]) -> list[Finding]:
@@ -145,8 +149,7 @@ def _modes(paths: Iterable[Path]) -> list[Finding]:
 
 
 def _room(directory: Path, free_at: Callable[[Path], int], warehouse: Path | None) -> Finding:
-    here = directory if directory.exists() else directory.absolute().parent
-    free = free_at(here)
+    free = free_at(_there(directory))
     # A publish writes a whole copy beside the old one.
     size = warehouse.stat().st_size if warehouse is not None and warehouse.exists() else 0
     text = f"{free / 1e9:.1f} GB free"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from octo_sync.errors import OctoSyncError, ServiceError
-from octo_sync.flows.doctor.seen import Seen, days_ahead, options_of, rows_of
+from octo_sync.errors import ServiceError
+from octo_sync.flows.doctor.seen import Seen, days_ahead, options_of, rows_of, said_in
 from octo_sync.model import Horizon, Window
 from octo_sync.octo import endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -84,7 +84,7 @@ class _Questions:
         halves = []
         for half in window.halves():
             answer = await self._take(endpoints.bookings(start=half.start, end=half.end))
-            if not isinstance(answer, Answer) or not _is_list(answer):
+            if not isinstance(answer, Answer) or not isinstance(said_in(answer), list):
                 return  # one half alone says nothing
             halves.append(answer)
         self._seen.halves = halves
@@ -145,20 +145,11 @@ class _Questions:
 
     async def whose_is_it(self) -> None:
         """What nobody has: how it is told decides whether a deletion can ever be proven."""
-        booking = await self._take(endpoints.booking(NOBODYS_BOOKING), reserved=0)
-        product = await self._take(endpoints.product(NOBODYS_PRODUCT), reserved=0)
-        self._seen.unknown = {
-            what: said if isinstance(said, ServiceError) else None
-            for what, said in (("booking", booking), ("product", product))
-            if said is not None
-        }
-
-
-def _is_list(answer: Answer) -> bool:
-    try:
-        return isinstance(answer.json(), list)
-    except OctoSyncError:
-        return False
+        calls: tuple[tuple[str, Call[Any]], ...]
+        calls = ("booking", endpoints.booking(NOBODYS_BOOKING)), ("product", endpoints.product(NOBODYS_PRODUCT))
+        for what, call in calls:
+            if (said := await self._take(call, reserved=0)) is not None:
+                self._seen.unknown[what] = said if isinstance(said, ServiceError) else None
 
 
 def _has_cancelled(seen: Seen) -> bool:

@@ -75,7 +75,7 @@ class Seen:
     """A lapsed hold of a list, by its own id."""
     stranger: Answer | ServiceError | None = None
     """What was said to a token that nobody has."""
-    unknown: Mapping[str, ServiceError | None] = field(default_factory=dict)
+    unknown: dict[str, ServiceError | None] = field(default_factory=dict)
     """What was said of a product and of a booking that nobody has; None: it was shown as if it were there."""
     subscriptions: Answer | None = None
     no_subscriptions: ServiceError | None = None
@@ -98,14 +98,16 @@ class Seen:
                 yield quirks.booking_dates_mean(checked.dates, window), checked.dates
 
 
+def said_in(answer: Answer | None) -> object:
+    """What an answer says; None where there is none, or no JSON in it."""
+    with contextlib.suppress(OctoSyncError):
+        return answer and answer.json()
+    return None
+
+
 def rows_of(answer: Answer | None) -> list[dict[str, Any]]:
     """The records of a list; none of an answer that is no list."""
-    if answer is None:
-        return []
-    try:
-        return objects(answer.json())
-    except OctoSyncError:
-        return []
+    return objects(said_in(answer))
 
 
 def objects(value: object) -> list[dict[str, Any]]:

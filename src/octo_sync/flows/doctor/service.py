@@ -8,7 +8,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -21,7 +21,7 @@ from octo_sync.flows.doctor.capabilities import NO_SUCH_PATH, fruitful_spelling,
 from octo_sync.flows.doctor.conformance import checks, quick_checks
 from octo_sync.flows.doctor.machine import Finding, Level
 from octo_sync.flows.doctor.probe import KnownBooking, probe
-from octo_sync.flows.doctor.seen import Check, Kept, Result, Seen, days_ahead, options_of, rows_of
+from octo_sync.flows.doctor.seen import Check, Kept, Result, Seen, days_ahead, options_of, rows_of, said_in
 from octo_sync.model import Clock, Connection, Secret, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -107,6 +107,10 @@ async def _resolve(host: str, port: int) -> Sequence[str]:
     return sorted({str(each[4][0]) for each in found})
 
 
+class _UnansweredError(Exception):
+    """What was asked has no answer that can be used; a finding says why."""
+
+
 class _Look:
     """One connection's findings, in the order they are made."""
 
@@ -122,10 +126,15 @@ class _Look:
     async def all(self, resolve: Resolve, certificate: Certificate | None, cancelled: KnownBooking | None) -> Examined:
         """Every question, until one answer makes the next pointless."""
         found: list[Check] = []
-        if await self._name(resolve, certificate) and await self._supplier() and (products := await self._products()):
+        with suppress(_UnansweredError):
+            await self._name(resolve, certificate)
+            await self._supplier()
+            products = await self._products()
             await self._another_spelling(products)
-            await self._availability(products)
-            await self._bookings()
+            with suppress(_UnansweredError):
+                await self._availability(products)
+            with suppress(_UnansweredError):
+                await self._bookings()
             await self._subscriptions()
             today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
             reach = None if self._quick else self._kept.availability
@@ -150,23 +159,22 @@ class _Look:
         said = await self._ask(call)
         return said if isinstance(said, Answer) else None
 
-    async def _name(self, resolve: Resolve, certificate: Certificate | None) -> bool:
+    async def _name(self, resolve: Resolve, certificate: Certificate | None) -> None:
         parts = urlsplit(self._connection.base_url)
         host = parts.hostname or ""
         try:
             addresses = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         except OSError:
             self._say("name", "fail", f"{host} has no address", advise("address", name=self._own))
-            return False
+            raise _UnansweredError from None
         self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
         if parts.scheme != "https" and not is_loopback(self._connection.base_url):
             self._say("tls", "warn", "the token travels unencrypted", advise("https"))
         if parts.scheme == "https" and certificate is not None:
             ends = await certificate(host, parts.port or 443)
             self._found.append(certificate_finding(self._own, ends, self._clock.now()))
-        return True
 
-    async def _send(self, name: str, call: Call[Any]) -> Answer | None:
+    async def _send(self, name: str, call: Call[Any]) -> Answer:
         """The answer, or a finding that says why there is none."""
         try:
             return await self._client.send(call)
@@ -178,30 +186,25 @@ class _Look:
             self._say(name, "fail", str(error), advise("address, here" if silent else "address, again", name=self._own))
         except ServiceError as error:
             self._say(name, "fail", str(error))
-        return None
+        raise _UnansweredError
 
-    async def _checked(
-        self, name: str, call: Call[Any], check: Callable[[bytes], T]
-    ) -> tuple[Answer, T] | tuple[None, None]:
+    async def _checked(self, name: str, call: Call[Any], check: Callable[[bytes], T]) -> tuple[Answer, T]:
         """The answer and what it becomes, or a finding that says why there is none."""
-        if (answer := await self._send(name, call)) is not None:
-            try:
-                return answer, check(answer.body)
-            except OctoSyncError as error:
-                self._say(name, "fail", str(error))
-        return None, None
+        answer = await self._send(name, call)
+        try:
+            return answer, check(answer.body)
+        except OctoSyncError as error:
+            self._say(name, "fail", str(error))
+        raise _UnansweredError
 
-    async def _supplier(self) -> bool:
+    async def _supplier(self) -> None:
         before = self._clock.now()
         answer = await self._send("answer", endpoints.supplier())
-        if answer is None:
-            return False
         after = self._clock.now()
         tls = "TLS, " if self._connection.base_url.startswith("https") else ""
         name = f", supplier {name}" if (name := _text(answer, "name")) else ""
         self._say("answer", "ok", f"{tls}token accepted, {(after - before).total_seconds() * 1000:.0f} ms{name}")
         self._clock_skew(answer, before, after)
-        return True
 
     def _clock_skew(self, answer: Answer, before: datetime, after: datetime) -> None:
         try:
@@ -218,10 +221,8 @@ class _Look:
         else:
             self._say("clock", "ok", "agrees with the service")
 
-    async def _products(self) -> Answer | None:
+    async def _products(self) -> Answer:
         answer, checked = await self._checked("products", endpoints.products(), checking.check_products)
-        if answer is None or checked is None:
-            return None
         bad = f", {len(checked.bad)} that do not fit" if checked.bad else ""
         level: Level = "warn" if checked.bad or not checked.ids else "ok"
         fix = advise("bad records") if checked.bad else NONE if checked.ids else advise("no products")
@@ -240,8 +241,7 @@ class _Look:
             self._say("languages", "ok", text)
             return
         left = [lang for lang in self._connection.languages if lang not in lacking] or [offered[0]]
-        settings = {f"connections.{self._own}.languages": left}
-        fix = advise("languages", settings, languages=json.dumps(left), name=self._own)
+        fix = advise("languages", languages=json.dumps(left), name=self._own)
         self._say("languages", "warn", f"{text}; not {', '.join(lacking)}", fix)
 
     async def _another_spelling(self, products: Answer) -> None:
@@ -272,24 +272,19 @@ class _Look:
         first = next((option for row in rows_of(products) for option in options_of(row)), None)
         if first is None:
             return
-        product, option = first
         days = _QUICK_DAYS if self._quick else _WHOLE_DAYS
         window = days_ahead(self._clock.now().date(), days)
-        call = endpoints.availability(product, option, window.start, window.end)
+        call = endpoints.availability(*first, window.start, window.end)
         answer, checked = await self._checked("availability", call, checking.check_availability)
-        if answer is None or checked is None:
-            return
         level: Level = "warn" if checked.bad else "ok"
         self._seen.availability.append((answer, window))
-        self._say("availability", level, f"{len(checked.ids)} slots of product {product} in the next {days} days")
+        self._say("availability", level, f"{len(checked.ids)} slots of product {first[0]} in the next {days} days")
 
     async def _bookings(self) -> None:
         today = self._clock.now().date()
         window = Window(today - timedelta(days=7), today + timedelta(days=7))
         call = endpoints.bookings(start=window.start, end=window.end)
         answer, checked = await self._checked("bookings", call, checking.check_bookings)
-        if answer is None or checked is None:
-            return
         self._seen.bookings.append((answer, window))
         means = quirks.booking_dates_mean(checked.dates, window)
         told = {"travel": "; dates are travel dates", "creation": "; dates are creation dates"}.get(means, "")
@@ -309,9 +304,6 @@ class _Look:
 
 
 def _text(answer: Answer, key: str) -> str:
-    try:
-        body = answer.json()
-    except OctoSyncError:
-        return ""
+    body = said_in(answer)
     value = body.get(key) if isinstance(body, dict) else None
     return "".join(c for c in str(value or "") if c.isprintable())[:60]

@@ -32,7 +32,6 @@ from octo_sync.flows.wording import unique
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-    from _typeshed import ReadableBuffer
 
 FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 DELTA_STATE = "octo_sync_export"
@@ -172,30 +171,22 @@ def free(target: Path, *, force: bool) -> None:
         raise ConfigError(f"{target} is there already; --force overwrites it.")
 
 
-class _Sink(io.RawIOBase):
+class _Sink(io.BytesIO):
     """A file that only grows, and is taken away while it does."""
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "ReadableBuffer") -> int:
-        piece = bytes(data)
-        self._pieces.append(piece)
-        self._size += len(piece)
-        return len(piece)
+    _taken = 0
 
     def tell(self) -> int:
         """Where a Parquet file's parts begin is written at its end."""
-        return self._size
+        return self._taken + super().tell()
 
     def take(self) -> bytes:
         """What came since it was last asked."""
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
+        piece = self.getvalue()
+        self._taken += len(piece)
+        self.seek(0)
+        self.truncate()
+        return piece
 
 
 def pieces(batches: "pa.RecordBatchReader", form: str) -> Iterator[bytes]:
@@ -212,7 +203,7 @@ def pieces(batches: "pa.RecordBatchReader", form: str) -> Iterator[bytes]:
     yield sink.take()
 
 
-def _streamed(file: IO[bytes] | _Sink, form: str, schema: "pa.Schema", *, raw: bool) -> AbstractContextManager[Writer]:
+def _streamed(file: IO[bytes], form: str, schema: "pa.Schema", *, raw: bool) -> AbstractContextManager[Writer]:
     if form == "csv":
         return _csv(file, schema, raw=raw)
     if form == "parquet":
@@ -221,9 +212,9 @@ def _streamed(file: IO[bytes] | _Sink, form: str, schema: "pa.Schema", *, raw: b
 
 
 @contextmanager
-def _csv(file: IO[bytes] | _Sink, schema: "pa.Schema", *, raw: bool) -> Iterator[Writer]:
+def _csv(file: IO[bytes], schema: "pa.Schema", *, raw: bool) -> Iterator[Writer]:
     neutral = [not raw and _is_text(field.type) for field in schema]
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # type: ignore[type-var] # a file of bytes, or what acts as one
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     # RFC 4180; with a bare line feed Python 3.11 would leave a text's carriage return unquoted, a line of its own.
     rows = csv.writer(text, lineterminator="\r\n")
     rows.writerow(schema.names if raw else map(formula_safe, schema.names))
@@ -237,7 +228,7 @@ def _csv(file: IO[bytes] | _Sink, schema: "pa.Schema", *, raw: bool) -> Iterator
 
 
 @contextmanager
-def _json(file: IO[bytes] | _Sink, schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
+def _json(file: IO[bytes], schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
     names = unique(schema.names)
     encode = msgspec.json.Encoder().encode
     between = b"\n" if lines else b",\n"
@@ -256,7 +247,7 @@ def _json(file: IO[bytes] | _Sink, schema: "pa.Schema", *, lines: bool) -> Itera
 
 
 @contextmanager
-def _parquet(file: IO[bytes] | _Sink, schema: "pa.Schema") -> Iterator[Writer]:
+def _parquet(file: IO[bytes], schema: "pa.Schema") -> Iterator[Writer]:
     from pyarrow import parquet  # noqa: PLC0415 - half a second that other formats do without
 
     # Names may occur twice in a query but not in a file that others are to read.

@@ -163,11 +163,11 @@ class _Batches(Sheet):
         is_first = self.next == 1
         kinds = [_kind(field.type) for field in batch.schema]
         columns = [_plain(column, kind) for column, kind in zip(batch.columns, kinds, strict=True)]
-        put = [self._putter(kind) for kind in kinds]
+        cells = [self._cells(kind) for kind in kinds]
         for row in zip(*columns, strict=True):
             for column, value in enumerate(row):
                 if value is not None:
-                    put[column](column, value, row)
+                    self._put(column, cells[column](value, row))
             self.next += 1
         if is_first:
             for column, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
@@ -176,45 +176,35 @@ class _Batches(Sheet):
                 )
                 self.widths[column] = max(self.widths[column], wide)
 
-    def _putter(self, kind: str) -> "_Put":
-        """How values of a kind become cells."""
-        plain = self.form()
+    def _put(self, column: int, cell: "_Cell") -> None:
+        if isinstance(cell, str):
+            self.text(column, cell)
+        elif isinstance(cell, bool):
+            self.sheet.write_boolean(self.next, column, cell)
+        else:
+            self.sheet.write_number(self.next, column, *cell)
 
-        def text(column: int, value: object, _: Sequence[Any]) -> None:
-            self.text(column, value if isinstance(value, str) else _said(value))
+    def _cells(self, kind: str) -> "_Maker":
+        """What becomes of a value of a kind, and of its row."""
+        number_format, per_day = _MOMENTS.get(kind, ("", 1))
+        form = self.form(number_format)
 
-        def yes_or_no(column: int, value: bool, _: Sequence[Any]) -> None:  # noqa: FBT001 - it is the value
-            self.sheet.write_boolean(self.next, column, value)
+        def number(value: float, _: Sequence[Any]) -> _Cell:
+            # An endless one, or one of more digits than Excel keeps, stays a text.
+            return (value, form) if abs(value) < _EXACT else str(value)
 
-        def number(column: int, value: float, _: Sequence[Any]) -> None:
-            if abs(value) < _EXACT:
-                self.sheet.write_number(self.next, column, value, plain)
-            else:  # an endless number, or more digits than Excel keeps
-                self.text(column, str(value))
+        def amount(value: Decimal, row: Sequence[Any]) -> _Cell:
+            is_exact = len(value.normalize().as_tuple().digits) <= DIGITS
+            return (float(value), self.form(self._shown(value, row))) if is_exact else str(value)
 
-        def amount(column: int, value: Decimal, row: Sequence[Any]) -> None:
-            if len(value.normalize().as_tuple().digits) > DIGITS:
-                self.text(column, str(value))
-            else:
-                self.sheet.write_number(self.next, column, float(value), self.form(self._shown(value, row)))
-
-        if kind in _MOMENTS:
-            return self._moments(kind)
-        putters: dict[str, _Put] = {"boolean": yes_or_no, "number": number, "amount": amount}
-        return putters.get(kind, text)
-
-    def _moments(self, kind: str) -> "_Put":
-        number_format, per_day = _MOMENTS[kind]
-        shown = self.form(number_format)
-
-        def put(column: int, value: int, _: Sequence[Any]) -> None:
+        def moment(value: int, _: Sequence[Any]) -> _Cell:
             days = value / per_day
-            if kind == "time" or _FIRST_DAY <= days < _LAST_DAY:
-                self.sheet.write_number(self.next, column, days if kind == "time" else days + _EPOCH, shown)
-            else:
-                self.text(column, _iso(days))
+            if kind == "time":
+                return days, form
+            return (days + _EPOCH, form) if _FIRST_DAY <= days < _LAST_DAY else _iso(days)
 
-        return put
+        cells: dict[str, _Maker] = {"number": number, "amount": amount, **dict.fromkeys(_MOMENTS, moment)}
+        return cells.get(kind, lambda value, _: value if isinstance(value, str | bool) else _said(value))
 
     def _shown(self, value: Decimal, row: Sequence[Any]) -> str:
         """An amount's number format: its row's currency decides about the decimals, else what the value has."""
@@ -238,7 +228,9 @@ def _name(title: str, others: Sequence[str]) -> str:
     return unique
 
 
-_Put = Callable[[int, Any, Sequence[Any]], None]
+_Cell = str | bool | tuple[float, Any]
+"""A text, yes or no, or a number and how it is shown."""
+_Maker = Callable[[Any, Sequence[Any]], _Cell]
 _MOMENTS = {
     "instant": ("yyyy-mm-dd hh:mm:ss", 86_400_000_000),
     "date": ("yyyy-mm-dd", 1),

@@ -164,7 +164,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     asked = dataclasses.replace(asked, contacts=contacts, rewrites_core=asked.rewrites_core or repeated)
     # Durable first: whose rows are deleted below can be found by nobody again.
     journal.erasures.note(asked)
-    ports.privacy.erase((), (), found.contacts)
+    ports.privacy.forget(found.contacts)
     done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
     with warehouse.scrubbing(ports.fence_of()) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
@@ -229,28 +229,19 @@ def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list
     """
     texts = [text.casefold() for text in found.texts]
 
-    def kept(text: str | None) -> str | None:
-        return None if text and any(t in text.casefold() for t in texts) else text
+    def without(row: BookingScrub | ItemScrub) -> dict[str, Any]:
+        """The references of a row that go."""
+        values = {name: (getattr(row, name) or "").casefold() for name in ("supplier_reference", "reseller_reference")}
+        return {name: None for name, value in values.items() if any(text in value for text in texts)}
 
-    bookings, items, repeated = [], [], False
+    bookings, repeated = [], False
     for row in scrubber.bookings(found.bookings):
-        new = dataclasses.replace(
-            row,
-            loses_key=(row.connection_id, row.booking_uuid, "") in found.contacts,
-            supplier_reference=kept(row.supplier_reference),
-            reseller_reference=kept(row.reseller_reference),
-            cancellation_reason=None,
-        )
-        repeated = repeated or dataclasses.replace(new, loses_key=row.loses_key) != row
-        bookings.append(new)
-    for item in scrubber.items(found.bookings):
-        blank = dataclasses.replace(
-            item, supplier_reference=kept(item.supplier_reference), reseller_reference=kept(item.reseller_reference)
-        )
-        if blank != item:
-            repeated = True
-            items.append(blank)
-    return bookings, items, repeated
+        new = dataclasses.replace(row, cancellation_reason=None, **without(row))
+        repeated = repeated or new != row
+        lead = row.connection_id, row.booking_uuid, ""
+        bookings.append(dataclasses.replace(new, loses_key=lead in found.contacts))
+    blank = [dataclasses.replace(item, **gone) for item in scrubber.items(found.bookings) if (gone := without(item))]
+    return bookings, blank, repeated or bool(blank)
 
 
 # -- the copies -------------------------------------------------------------------------------------------------------

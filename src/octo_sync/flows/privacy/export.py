@@ -1,7 +1,7 @@
 """Everything the project holds about one person, for a machine to read: what a person may ask for by law."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -68,29 +68,26 @@ def _judge(found: Found, privacy: Privacy, people: Collection[str], booking: Boo
     return is_theirs
 
 
-def _contacts(value: object) -> list[Mapping[str, Any]]:
-    """Every contact in a record, at whatever depth."""
-    if isinstance(value, list):
-        return [contact for part in value for contact in _contacts(part)]
-    if not isinstance(value, dict):
-        return []
-    own = value.get("contact")
-    inner = [contact for name, part in value.items() if name != "contact" for contact in _contacts(part)]
-    return [own, *inner] if isinstance(own, dict) else inner
+def _objects(value: object) -> Iterator[dict[str, Any]]:
+    """Every object in a record, at whatever depth, those around others first."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for part in value if isinstance(value, list) else ():
+        yield from _objects(part)
 
 
-def _without_others(value: Any, is_theirs: Judge) -> Any:  # noqa: ANN401 - JSON of any shape
-    """A record without the contacts that are not theirs."""
-    if isinstance(value, list):
-        return [_without_others(part, is_theirs) for part in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: None
-        if name == "contact" and isinstance(part, dict) and not is_theirs(part)
-        else _without_others(part, is_theirs)
-        for name, part in value.items()
-    }
+def _contacts(record: object) -> list[dict[str, Any]]:
+    """Every contact in a record."""
+    return [contact for each in _objects(record) if isinstance(contact := each.get("contact"), dict)]
+
+
+def _without_others(record: Any, is_theirs: Judge) -> Any:  # noqa: ANN401 - JSON of any shape
+    """A record without the contacts that are not theirs, which are taken out of it."""
+    for each in _objects(record):
+        if isinstance(contact := each.get("contact"), dict) and not is_theirs(contact):
+            each["contact"] = None
+    return record
 
 
 def _payload(stored: StoredPayload, found: Found, privacy: Privacy, people: Collection[str]) -> dict[str, Any] | None:

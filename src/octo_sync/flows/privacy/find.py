@@ -9,6 +9,10 @@ from typing import Any
 from octo_sync.destinations.erasing import BookingKey, ContactKey, ContactRow, Scrubber, StoredPayload
 from octo_sync.flows.contacts import Privacy, texts_of
 from octo_sync.journal import Erasure
+from octo_sync.octo.records import Contact
+
+_COLUMNS = dict(zip(Contact.__struct_encode_fields__, Contact.__struct_fields__, strict=True))
+"""OCTO's name of each part of a contact → ours."""
 
 
 @dataclass(slots=True)
@@ -108,20 +112,8 @@ def people_in(stored: StoredPayload, record: Mapping[str, Any]) -> Iterator[Cont
 
 def contact_of(key: ContactKey, contact: Mapping[str, Any]) -> ContactRow:
     """A contact as received; what is no text is left out."""
-
-    def text(name: str) -> str | None:
-        value = contact.get(name)
-        return value if isinstance(value, str) else None
-
+    texts: dict[str, Any] = {
+        _COLUMNS[n]: text for n, text in contact.items() if n in _COLUMNS and isinstance(text, str)
+    }
     connection, booking, item = key
-    return ContactRow(
-        connection_id=connection,
-        booking_uuid=booking,
-        unit_item_uuid=item,
-        full_name=text("fullName"),
-        first_name=text("firstName"),
-        last_name=text("lastName"),
-        email_address=text("emailAddress"),
-        phone_number=text("phoneNumber"),
-        notes=text("notes"),
-    )
+    return ContactRow(connection_id=connection, booking_uuid=booking, unit_item_uuid=item, **texts)

@@ -8,7 +8,7 @@ file was written anew from those that are left.
 import json
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ for folder, folders, names in os.walk(asked["directory"]):
             files += 1
         except OSError:
             continue
-json.dump({"files": files, "holding": holding, "closed": closed, "complete": complete}, sys.stdout)
+json.dump({"files": files, "holding": sorted(holding), "closed": sorted(closed), "complete": complete}, sys.stdout)
 """
 
 
@@ -57,8 +57,8 @@ class Searched:
     """
 
     files: int
-    holding: tuple[str, ...]
-    closed: tuple[str, ...]
+    holding: Sequence[str]
+    closed: Sequence[str]
     complete: bool
 
 
@@ -86,7 +86,4 @@ def search(directory: Path, needles: Collection[bytes]) -> Searched:
     )
     if done.returncode:
         raise OctoSyncError(f"{directory} could not be searched for what is left: {done.stderr.strip()[-200:]}")
-    found = json.loads(done.stdout)
-    return Searched(
-        found["files"], tuple(sorted(found["holding"])), tuple(sorted(found["closed"])), complete=found["complete"]
-    )
+    return Searched(**json.loads(done.stdout))

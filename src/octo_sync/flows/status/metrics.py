@@ -7,13 +7,15 @@ its own, so that a large journal keeps no delivery waiting.
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octo_sync.errors import OctoSyncError
-from octo_sync.flows.status.report import PULLED, Status, status
+from octo_sync.flows.status.report import PULLED, KindStatus, Status, status
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, SubjectKind
@@ -60,35 +62,27 @@ class Requests:
         return found
 
 
+@dataclass(slots=True)
 class Gauges:
-    """Reads the numbers; one object for the life of a process, because runs are counted since it began.
+    """Reads the numbers; one object for the life of a process, because runs are counted since it began."""
 
-    Args:
-        pipeline: The pipeline.
-        journal: A connection of its own to the journal.
-        clock: Now.
-        build: Versions, by the labels of `octo_sync_build_info`.
-        requests: What was asked of services.
-        size: Bytes of a warehouse on a server; for a file it is not called.
-    """
-
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        journal: Journal,
-        clock: Clock,
-        *,
-        build: tuple[str, ...],
-        requests: Requests,
-        size: Callable[[], int] | None = None,
-    ) -> None:
-        self._pipeline, self._journal, self._clock = pipeline, journal, clock
-        self._build, self._requests, self._size = build, requests, size
-        self._runs: Counter[tuple[str, str]] = Counter({(c, r): 0 for c in _COMMANDS for r in _RESULTS})
-        self._last_run: int | None = None
-        self._open_runs: frozenset[int] = frozenset()
-        self._silences: tuple[datetime, Mapping[str, timedelta]] | None = None
-        self._server_size: tuple[datetime, int | None] | None = None
+    pipeline: Pipeline
+    journal: Journal
+    """A connection of its own to the journal."""
+    clock: Clock
+    build: tuple[str, ...]
+    """Versions, by the labels of `octo_sync_build_info`."""
+    requests: Requests
+    """What was asked of services."""
+    size: Callable[[], int] | None = None
+    """Bytes of a warehouse on a server; for a file it is not called."""
+    _runs: Counter[tuple[str, str]] = field(
+        default_factory=lambda: Counter(dict.fromkeys(product(_COMMANDS, _RESULTS), 0))
+    )
+    _last_run: int | None = None
+    _open_runs: frozenset[int] = frozenset()
+    _silences: tuple[datetime, Mapping[str, timedelta]] | None = None
+    _server_size: tuple[datetime, int | None] | None = None
 
     def read(self) -> Reading:
         """All of them, as of now. Blocking.
@@ -96,10 +90,10 @@ class Gauges:
         Raises:
             JournalError: The journal cannot be read.
         """
-        pipeline, journal, now = self._pipeline, self._journal, self._clock.now()
-        found = status(pipeline, journal, None, clock=self._clock, alive=lambda *_: True, silent=self._silent(now))
+        pipeline, journal, now = self.pipeline, self.journal, self.clock.now()
+        found = status(pipeline, journal, None, clock=self.clock, alive=lambda *_: True, silent=self._silent(now))
         return {
-            "octo_sync_build_info": {self._build: 1},
+            "octo_sync_build_info": {self.build: 1},
             "octo_sync_journal_bytes": {(): journal.size()},
             "octo_sync_warehouse_bytes": self._bytes(now),
             "octo_sync_published_timestamp_seconds": _published(pipeline),
@@ -112,22 +106,22 @@ class Gauges:
         }
 
     def _count_requests(self) -> Values:
-        nothing: dict[tuple[str, ...], float] = {(c.name, "200"): 0 for c in self._pipeline.connections}
-        return nothing | {(name, code): count for (name, code), count in self._requests.counts().items()}
+        nothing: dict[tuple[str, ...], float] = {(c.name, "200"): 0 for c in self.pipeline.connections}
+        return nothing | {(name, code): count for (name, code), count in self.requests.counts().items()}
 
     def _silent(self, now: datetime) -> Mapping[str, timedelta]:
         if self._silences is None or not timedelta() <= now - self._silences[0] < _SILENCE_FOR:
-            names = [c.name for c in self._pipeline.connections]
-            after = self._pipeline.webhooks.silence_after
-            self._silences = now, silences(self._journal, names, self._clock, after=after)
+            names = [c.name for c in self.pipeline.connections]
+            after = self.pipeline.webhooks.silence_after
+            self._silences = now, silences(self.journal, names, self.clock, after=after)
         return self._silences[1]
 
     def _count_runs(self) -> Values:
         """Runs that ended since this object was made, whoever made them: `sync` of another process too."""
         if self._last_run is None:
-            self._last_run = self._journal.runs.last_id()
+            self._last_run = self.journal.runs.last_id()
         still_open = set()
-        for number, command, result in self._journal.runs.after(self._last_run, self._open_runs):
+        for number, command, result in self.journal.runs.after(self._last_run, self._open_runs):
             self._last_run = max(self._last_run, number)
             if result == "running":
                 still_open.add(number)
@@ -137,28 +131,26 @@ class Gauges:
         return {(command, result): count for (command, result), count in self._runs.items()}
 
     def _quarantine(self) -> Values:
-        names = {c.name for c in self._pipeline.connections}
+        names = {c.name for c in self.pipeline.connections}
         nothing: dict[tuple[str, ...], float] = {(name, str(kind)): 0 for name in names for kind in PULLED}
-        counts = self._journal.quarantine.counts()
+        counts = self.journal.quarantine.counts()
         return nothing | {(c.connection, c.resource): c.entries for c in counts if c.connection in names}
 
     def _differences(self, found: Status) -> Reading:
-        last: dict[tuple[str, ...], float] = {}
-        for name in self._pipeline.reconciliations:
-            for run in self._journal.reconciliations.runs(name, 1):
-                last[name,] = run.ended_at.timestamp()
+        names, runs = self.pipeline.reconciliations, self.journal.reconciliations.runs
+        last: Values = {(name,): run.ended_at.timestamp() for name in names for run in runs(name, 1)}
         # Nothing open is a zero for every reconciliation, so that alerts have something to look at.
-        open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in self._pipeline.reconciliations}
+        open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in names}
         open_ |= {(d.name, d.bucket): d.open - d.accepted for d in found.differences}
         return {"octo_sync_reconcile_open": open_, "octo_sync_reconcile_last_run_timestamp_seconds": last}
 
     def _bytes(self, now: datetime) -> Values:
-        pipeline = self._pipeline
-        if self._size is not None:
+        pipeline = self.pipeline
+        if self.size is not None:
             if self._server_size is None or not timedelta() <= now - self._server_size[0] < _SIZED_FOR:
                 found = None
                 with contextlib.suppress(OctoSyncError):  # a server that is away hides nothing of the journal
-                    found = self._size()
+                    found = self.size()
                 self._server_size = now, found
             size = self._server_size[1]
             return {} if size is None else {("warehouse",): size}
@@ -194,18 +186,16 @@ def _owed_and_verified(found: Status, now: datetime) -> Reading:
     }
     for connection in found.connections:
         for kind in map(str, SubjectKind):
-            labels, here = (connection.name, kind), connection.kinds.get(kind)
-            read[_BACKLOG][labels] = here.owed if here else 0
-            mark = here.oldest_mark if here else None
-            read[_LAG][labels] = max(0.0, (now - mark).total_seconds()) if mark else 0.0
-            if here and here.subjects:
+            labels, here = (connection.name, kind), connection.kinds.get(kind, KindStatus(kind))
+            read[_BACKLOG][labels] = here.owed
+            read[_LAG][labels] = max(0.0, (now - (here.oldest_mark or now)).total_seconds())
+            if here.subjects:
                 read[_UNVERIFIED][labels] = here.subjects - here.verified
-            if here and here.newest:
+            if here.newest:
                 read[_SUCCESS][labels] = here.newest.timestamp()
             if kind not in PULLED:
                 continue
-            age = here.staleness(now) if here else None
-            if age is not None:
+            if (age := here.staleness(now)) is not None:
                 read[_STALE][labels] = max(0.0, age)
             elif kind != SubjectKind.AVAILABILITY and not any(each.subjects for each in connection.kinds.values()):
                 read[_STALE][labels] = inf
@@ -213,18 +203,15 @@ def _owed_and_verified(found: Status, now: datetime) -> Reading:
 
 
 def _webhooks(pipeline: Pipeline, found: Status) -> Reading:
-    held: dict[tuple[str, ...], float] = {}
-    silent: dict[tuple[str, ...], float] = {}
-    last: dict[tuple[str, ...], float] = {}
-    for connection in found.connections:
-        hooks = connection.webhooks
-        if pipeline.webhooks.url and connection.was_told and connection.webhooks_removed_at is None:
-            held[connection.name,] = not connection.has_lost_subscription
-            silent[connection.name,] = hooks.silent or 0.0 if hooks else 0.0
-        if hooks and hooks.last_delivery_at:
-            last[connection.name,] = hooks.last_delivery_at.timestamp()
+    watched = [c for c in found.connections if pipeline.webhooks.url and c.was_told and c.webhooks_removed_at is None]
     return {
-        "octo_sync_subscription_held": held,
-        "octo_sync_webhook_silence_seconds": silent,
-        "octo_sync_last_delivery_timestamp_seconds": last,
+        "octo_sync_subscription_held": {(c.name,): not c.has_lost_subscription for c in watched},
+        "octo_sync_webhook_silence_seconds": {
+            (c.name,): c.webhooks.silent or 0.0 if c.webhooks else 0.0 for c in watched
+        },
+        "octo_sync_last_delivery_timestamp_seconds": {
+            (c.name,): c.webhooks.last_delivery_at.timestamp()
+            for c in found.connections
+            if c.webhooks and c.webhooks.last_delivery_at
+        },
     }

@@ -108,9 +108,7 @@ def _dead(connection: ConnectionStatus) -> Condition:
     return Condition(frozenset({"dead"}), text, {"at": canary.at.isoformat()})
 
 
-def events(
-    before: Memory, now: Mapping[tuple[Kind, str], Condition]
-) -> tuple[list[Event], dict[tuple[Kind, str], frozenset[str]]]:
+def events(before: Memory, now: Mapping[tuple[Kind, str], Condition]) -> tuple[list[Event], Memory]:
     """What is to be told, and what was told then. A connection that is no longer there is forgotten."""
     told: list[Event] = []
     after: dict[tuple[Kind, str], frozenset[str]] = {}
@@ -122,14 +120,10 @@ def events(
     return told, after
 
 
-def recall(journal: Journal, connections: list[str]) -> dict[tuple[Kind, str], frozenset[str]]:
+def recall(journal: Journal, connections: list[str]) -> Memory:
     """What was told, from the journal. Blocking."""
-    found: dict[tuple[Kind, str], frozenset[str]] = {}
-    for connection in connections:
-        for kind in KINDS:
-            value = journal.settings.get(f"told {kind}", connection=connection)
-            found[kind, connection] = frozenset(json.loads(value)) if value else frozenset()
-    return found
+    told = {(kind, c): journal.settings.get(f"told {kind}", connection=c) for c in connections for kind in KINDS}
+    return {key: frozenset(json.loads(value or "[]")) for key, value in told.items()}
 
 
 def remember(journal: Journal, before: Memory, after: Memory) -> None:

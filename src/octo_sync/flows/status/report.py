@@ -5,7 +5,7 @@ what is in quarantine, which is told apart.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -258,16 +258,10 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
     for name, connection in found.items():
         pace = known_pace(journal, name, clock)
         connection.permits = str(pace) if pace else None
-        availability, bookings = (_months(window) for window in _windows(pipeline, journal, name, now))
+        availability, bookings = _months(pipeline, journal, name, now)
         keeps = pipeline.products.get(name) if pipeline else None
-        counts = journal.subjects.kind_counts(
-            name,
-            now,
-            availability=availability,
-            bookings=bookings,
-            include=keeps.include if keeps else (),
-            exclude=keeps.exclude if keeps else (),
-        )
+        only = {"include": keeps.include, "exclude": keeps.exclude} if keeps else {}
+        counts = journal.subjects.kind_counts(name, now, availability=availability, bookings=bookings, **only)
         for count in counts:
             connection.kinds[str(count.kind)] = KindStatus(**asdict(count) | {"kind": str(count.kind)})
         pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
@@ -283,12 +277,16 @@ def _next_runs(pipeline: Pipeline, journal: Journal | None, now: datetime, next_
         expression = getattr(pipeline.schedule, name)
         if not expression:
             continue
-        noted = journal.settings.get(f"schedule {name}") if journal else None
-        last = datetime.fromisoformat(noted) if noted else None
+        last = _noted_at(journal, f"schedule {name}") if journal else None
         after = next_time(expression, zone, last) if last else None
         late = after is not None and after <= now
         found.append(NextRun(name, expression, next_time(expression, zone, now), last, late, zone))
     return found
+
+
+def _noted_at(journal: Journal, name: str, *, connection: str = "") -> datetime | None:
+    noted = journal.settings.get(name, connection=connection)
+    return datetime.fromisoformat(noted) if noted else None
 
 
 def _webhooks(
@@ -301,46 +299,40 @@ def _webhooks(
     now = clock.now()
     if silent is None:
         silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
-    for name, each in found.items():
-        removed = journal.settings.get(REMOVED, connection=name)
-        each.webhooks_removed_at = datetime.fromisoformat(removed) if removed else None
-        each.was_told = journal.settings.get(TOLD_AT, connection=name) is not None
     subscriptions: dict[str, str | None] = {}
     for row in journal.endpoints.rows():
         # While a subscription moves to a new address, the former one still has its number.
         subscriptions[row.connection] = row.subscription_id or subscriptions.get(row.connection)
-    for name in found.keys() & subscriptions.keys():
-        counts = journal.inbox.counts(now - timedelta(days=1), connection=name)
-        thinned = journal.settings.get(THINNED, connection=name)
-        pause = silent.get(name)
-        found[name].webhooks = WebhookStatus(
-            subscription_id=subscriptions[name],
-            last_delivery_at=journal.inbox.last_delivery_at(name),
-            last_day=sum(c.deliveries for c in counts),
-            odd=sum(c.odd for c in counts),
-            silent=pause.total_seconds() if pause else None,
-            canary=canary.last(journal, name),
-            thinned_at=datetime.fromisoformat(thinned) if thinned else None,
-        )
+    for name, each in found.items():
+        each.webhooks_removed_at = _noted_at(journal, REMOVED, connection=name)
+        each.was_told = journal.settings.get(TOLD_AT, connection=name) is not None
+        if name in subscriptions:
+            counts = journal.inbox.counts(now - timedelta(days=1), connection=name)
+            pause = silent.get(name)
+            each.webhooks = WebhookStatus(
+                subscription_id=subscriptions[name],
+                last_delivery_at=journal.inbox.last_delivery_at(name),
+                last_day=sum(c.deliveries for c in counts),
+                odd=sum(c.odd for c in counts),
+                silent=pause.total_seconds() if pause else None,
+                canary=canary.last(journal, name),
+                thinned_at=_noted_at(journal, THINNED, connection=name),
+            )
 
 
-def _windows(pipeline: Pipeline | None, journal: Journal, name: str, now: datetime) -> tuple[Window, Window]:
-    """The horizons of availability and of bookings, as days that are asked for."""
+def _months(pipeline: Pipeline | None, journal: Journal, name: str, now: datetime) -> Iterator[tuple[str, str]]:
+    """The horizons of availability and of bookings, as the first and the last month that is asked for."""
     connection = next((c for c in pipeline.connections if c.name == name), None) if pipeline else None
     means = booking_dates_mean(connection, journal) if connection else "travel"
     today = day_at(connection.business_time_zone if connection else None, now)
     horizons = pipeline.horizons if pipeline else Horizons()
-    return horizons.availability.window(today), booking_days(horizons.bookings, today, means)
-
-
-def _months(window: Window) -> tuple[str, str]:
-    return f"{window.start:%Y-%m}", f"{window.end:%Y-%m}"
+    for window in (horizons.availability.window(today), booking_days(horizons.bookings, today, means)):
+        yield f"{window.start:%Y-%m}", f"{window.end:%Y-%m}"
 
 
 def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionStatus]) -> None:
     for entry in entries:
-        connection = found.get(entry.connection)
-        if connection is None:
+        if (connection := found.get(entry.connection)) is None:
             continue
         if entry.resource in (HELD, KEPT):
             (connection.held if entry.resource == HELD else connection.kept).append(entry.reason)
@@ -358,8 +350,7 @@ def _coverage(ask: Ask, found: dict[str, ConnectionStatus], now: datetime) -> No
         "where c.resource <> 'open_dated' group by 1, 2"
     )
     for name, resource, first, last, booked_first, booked_last, incomplete in rows:
-        connection = found.get(name)
-        if connection is None:
+        if (connection := found.get(name)) is None:
             continue
         kind = connection.kinds.setdefault(resource, KindStatus(resource))
         kind.covered = Window(first, last) if first else None
@@ -370,8 +361,7 @@ def _coverage(ask: Ask, found: dict[str, ConnectionStatus], now: datetime) -> No
         "last_verified_at, is_complete from marts.sync_freshness"
     )
     for name, resource, subjects, incomplete, more, oldest, newest, is_complete in rows:
-        connection = found.get(name)
-        if connection is None:
+        if (connection := found.get(name)) is None:
             continue
         connection.open += 0 if is_complete else max(1, incomplete, more)
         if resource in UNLISTED:

@@ -5,6 +5,7 @@ the connection counts as silent at once, so that everything that is done about s
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Iterable
@@ -74,11 +75,8 @@ class Canary:
 
 def last(journal: Journal, connection: str) -> Canary | None:
     """How the last one of a connection went; None where there was none. Blocking."""
-    noted = journal.settings.get(_NOTED, connection=connection)
-    if noted is None:
-        return None
-    values = json.loads(noted)
-    return Canary(**{**values, "at": datetime.fromisoformat(values["at"])})
+    noted = json.loads(journal.settings.get(_NOTED, connection=connection) or "null")
+    return Canary(**noted | {"at": datetime.fromisoformat(noted["at"])}) if noted else None
 
 
 def holds(journal: Journal, connections: Iterable[str]) -> frozenset[str]:
@@ -137,13 +135,13 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
     at = ports.clock.now()
     await _note(journal, connection, Canary(at, held=held))
     told = None
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(patience):
             while told is None:
                 await asyncio.sleep(_LOOK)
-                told = await asyncio.to_thread(_told_at, journal, connection, held)
-    except TimeoutError:
-        pass
+                deliveries = await asyncio.to_thread(journal.inbox.about, connection, held, _MOST_TOLD)
+                # The first of them is the last.
+                told = deliveries[-1].received_at if deliveries else None
     await _release(client, held)
     # It may have come before the service's own answer.
     lag = None if told is None else max(0.0, (told - at).total_seconds())
@@ -151,7 +149,7 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
 
 
 async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
-    value = json.dumps({**asdict(canary), "at": canary.at.isoformat()})
+    value = json.dumps(asdict(canary) | {"at": canary.at.isoformat()})
     if canary.held is not None:
         await asyncio.to_thread(_remember, journal, connection, canary.held, canary.at)
     await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)
@@ -201,9 +199,3 @@ async def _release(client: "OctoClient", uuid: str) -> None:
             await client.send(endpoints.cancel(uuid, reason="octo-sync canary", by_delete=True))
     except OctoSyncError as error:
         log.warning("action=canary_not_released connection=%s error=%s", client.connection.name, error)
-
-
-def _told_at(journal: Journal, connection: str, uuid: str) -> datetime | None:
-    """When the first delivery about the booking came. Blocking."""
-    told = journal.inbox.about(connection, uuid, _MOST_TOLD)
-    return told[-1].received_at if told else None

@@ -16,8 +16,8 @@ Of several the same one is kept by every process: a good one before a bad one, t
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
@@ -30,6 +30,8 @@ TYPES = ("AVAILABILITY_UPDATE", "BOOKING_UPDATE", "PRODUCT_UPDATE")
 _ENDPOINT = re.compile(r"[A-Za-z0-9_-]{32}")
 _PORTS = {"http": 80, "https": 443}
 _SHOWN = 6
+_OVERLAP, _LATEST = timedelta(hours=1), timedelta(days=1)
+"""How long a former endpoint is accepted (`outdated`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Found:
     row: EndpointRow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Wanted:
     """For whom, where, and what was learned on the way.
 
@@ -83,10 +85,10 @@ class Wanted:
 
     connection: str
     base: str
-    written: Collection[str] = ()
+    written: set[str] = field(default_factory=set)
     taken: str = ""
-    unwanted: Collection[str] = ()
-    stuck: Collection[str] = ()
+    unwanted: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)
     headers_shown: bool = False
 
 
@@ -172,13 +174,11 @@ def plan(rows: Sequence[EndpointRow], listed: Iterable[Subscription], wanted: Wa
     return Plan(keep, is_good=True, steps=surplus)
 
 
-def outdated(
-    rows: Iterable[EndpointRow], current: EndpointRow, now: datetime, *, overlap: float, latest: float
-) -> list[str]:
+def outdated(rows: Iterable[EndpointRow], current: EndpointRow, now: datetime) -> list[str]:
     """The endpoints to accept nothing more at, now that `current` is in use.
 
-    One that was left stays `overlap` seconds after the first delivery to the current one, because services try again with
-    the address and headers of their first attempt; and at most `latest` seconds without any delivery.
+    One that was left stays an hour after the first delivery to the current one, because services try again with the address
+    and headers of their first attempt; and at most a day without any delivery.
     """
     over = []
     for row in rows:
@@ -186,16 +186,14 @@ def outdated(
             continue
         left = max(row.created_at, current.created_at)
         seen = None if current.seen_at is None else max(row.created_at, current.seen_at)
-        if now - left >= timedelta(seconds=latest) or (seen and now - seen >= timedelta(seconds=overlap)):
+        if now - left >= _LATEST or (seen and now - seen >= _OVERLAP):
             over.append(row.endpoint)
     return over
 
 
-def abandoned(rows: Iterable[EndpointRow], now: datetime, *, latest: float) -> list[str]:
+def abandoned(rows: Iterable[EndpointRow], now: datetime) -> list[str]:
     """The endpoints that were made ready and that nothing came of: no answer, no listing, no delivery."""
-    return [
-        row.endpoint for row in rows if row.state == "pending" and now - row.created_at >= timedelta(seconds=latest)
-    ]
+    return [row.endpoint for row in rows if row.state == "pending" and now - row.created_at >= _LATEST]
 
 
 def _rank(found: Found, wanted: Wanted) -> tuple[bool, bool, bool, int, bool, str]:

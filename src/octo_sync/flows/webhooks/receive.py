@@ -10,14 +10,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import Journal, Months, Received
-from octo_sync.model import Clock, Horizon, Subject, SubjectKind, Window, day_at
+from octo_sync.model import Clock, Subject, SubjectKind, Window, day_at
 from octo_sync.octo.notifications import About, Notification, parted
-from octo_sync.pipeline import Pipeline, ProductFilter
+from octo_sync.pipeline import Pipeline
 
 log = logging.getLogger("octo_sync")
 
@@ -67,24 +67,15 @@ def routed(notification: Notification, connection: str, *, horizon: Window, keep
             return (), ()
 
 
+@dataclass(slots=True)
 class Routing:
-    """From a body to what is stored and marked.
+    """From a body to what is stored and marked."""
 
-    Args:
-        pipeline: Horizon, product filters, confirming looks.
-        clock: When a delivery came, and which day it is at the venue.
-        time_zones: Time zone per (connection, product id), as last landed; read anew each time, so it may be shared.
-    """
-
-    def __init__(
-        self, pipeline: Pipeline, clock: Clock, time_zones: Mapping[tuple[str, str], str] | None = None
-    ) -> None:
-        self._clock = clock
-        self._horizon: Horizon = pipeline.horizons.availability
-        self._products: Mapping[str, ProductFilter] = pipeline.products
-        self._looks = [timedelta(seconds=seconds) for seconds in pipeline.sync.confirm_after]
-        self._keeps_unread = pipeline.pii == "keep"
-        self._time_zones = time_zones if time_zones is not None else {}
+    pipeline: Pipeline
+    clock: Clock
+    """When a delivery came, and which day it is at the venue."""
+    time_zones: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Time zone per (connection, product id), as last landed; read anew each time, so it may be shared."""
 
     def received(self, connection: str, endpoint: str, body: bytes, *, odd: str = "") -> Received:
         """A delivery that came just now; with `odd`, which says why, its body is not read.
@@ -92,10 +83,10 @@ class Routing:
         Of the body only what was read is stored: whatever else a service sends may be about persons. One that nobody can
         read is stored as it came, so that somebody can find out what it is, unless nothing of persons is to be kept.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         notification, kept = (Notification(reading=odd), None) if odd else parted(body)
         if kept is None:
-            kept = body if self._keeps_unread else b""
+            kept = body if self.pipeline.pii == "keep" else b""
         subjects, months = self.marks(notification, connection, now)
         return Received(
             connection=connection,
@@ -107,14 +98,15 @@ class Routing:
             subscription=notification.subscription,
             subjects=subjects,
             months=months,
-            confirm_at=tuple(now + look for look in self._looks),
+            confirm_at=tuple(now + timedelta(seconds=after) for after in self.pipeline.sync.confirm_after),
         )
 
     def marks(self, notification: Notification, connection: str, now: datetime) -> Marks:
         """What a notification says to look at again, seen from `now`."""
         product = notification.product or ""
-        keeps = self._products.get(connection)
-        horizon = self._horizon.window(day_at(self._time_zones.get((connection, product)), now))
+        keeps = self.pipeline.products.get(connection)
+        today = day_at(self.time_zones.get((connection, product)), now)
+        horizon = self.pipeline.horizons.availability.window(today)
         return routed(notification, connection, horizon=horizon, keeps=keeps is None or keeps.keeps(product))
 
 

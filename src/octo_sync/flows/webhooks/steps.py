@@ -42,13 +42,10 @@ class NotWantedError(errors.ServiceError):
     """A person has removed the subscription while a scheduled check was at it."""
 
 
-@dataclass(slots=True)
-class Turn:
-    """What one run has tried so far."""
+@dataclass(slots=True, kw_only=True)
+class Turn(Wanted):
+    """What one run wants, and what it has tried so far."""
 
-    written: set[str] = field(default_factory=set)
-    unwanted: set[str] = field(default_factory=set)
-    stuck: set[str] = field(default_factory=set)
     tried: Counter[tuple[str, str]] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
     doubt: errors.ServiceError | None = None
@@ -77,7 +74,7 @@ class Steps:
         """Steps and looks in turn, until a look asks for no more steps; the subscription and its row."""
         for _ in range(ROUNDS):
             listed = await self.listed(turn)
-            plan = planning.plan(self.journal.endpoints.rows(retired=True), listed, self.wanted(turn))
+            plan = planning.plan(self.journal.endpoints.rows(retired=True), listed, turn)
             for step in plan.steps:
                 await self.act(step, turn)
             if plan.acts or plan.keep is None or plan.keep.row is None:
@@ -88,24 +85,11 @@ class Steps:
                 return plan.keep, row
         raise turn.doubt or self.restless()
 
-    def wanted(self, turn: Turn) -> Wanted:
-        """What the plan has to know."""
-        return Wanted(
-            connection=self.connection,
-            base=self.address,
-            written=turn.written,
-            taken=self.journal.settings.get(_TAKEN, connection=self.connection) or "",
-            unwanted=turn.unwanted,
-            stuck=turn.stuck,
-            headers_shown=self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is not None,
-        )
-
     def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
         """Let the next run know what this one was content with. Forgotten as soon as the service shows what it was sent."""
-        wanted = self.wanted(turn)
-        usual = planning.is_usual(subscription, row, wanted)
+        usual = planning.is_usual(subscription, row, turn)
         shape = "" if usual else planning.shape(subscription, row, self.address)
-        if shape != wanted.taken:
+        if shape != self._noted(_TAKEN):
             self.journal.settings.set(_TAKEN, shape or None, connection=self.connection)
 
     async def listed(self, turn: Turn) -> list[Subscription]:
@@ -125,10 +109,13 @@ class Steps:
                 continue
             else:
                 found[str(one.id)] = one
-        is_noted = self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is not None
-        if not is_noted and any(planning.has_secret(one, row) for one in found.values() for row in rows):
+        if not self._noted(_HEADERS_SHOWN) and any(planning.has_secret(o, r) for o in found.values() for r in rows):
             self.journal.settings.set(_HEADERS_SHOWN, "yes", connection=self.connection)
+        turn.taken, turn.headers_shown = self._noted(_TAKEN), bool(self._noted(_HEADERS_SHOWN))
         return list(found.values())
+
+    def _noted(self, name: str) -> str:
+        return self.journal.settings.get(name, connection=self.connection) or ""
 
     async def act(self, step: Step, turn: Turn) -> None:
         """Carry out one step. What is in doubt after it, the next look tells."""
@@ -144,7 +131,7 @@ class Steps:
                 await self.delete(subscription_id, turn)
 
     async def _create(self, turn: Turn) -> None:
-        if self.automatic and self.journal.settings.get(REMOVED, connection=self.connection) is not None:
+        if self.automatic and self._noted(REMOVED):
             raise NotWantedError("removed on request")
         # What may not be found again must not be made again.
         if turn.tried["create", ""] >= (_TRIES if turn.complete else 1):
@@ -167,7 +154,11 @@ class Steps:
 
         What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token.
         """
-        endpoint, secret = self._new_endpoint(turn)
+        endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
+        # From here on it is accepted.
+        digest = planning.hash_of(secret.reveal())
+        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
+        turn.written.add(endpoint)
         url, headers = planning.hook_url(self.address, endpoint), {planning.HEADER: secret.reveal()}
         what = "created" if subscription_id is None else "changed"
         try:
@@ -203,24 +194,14 @@ class Steps:
                 self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             if last:
                 turn.stuck.add(subscription_id)
-        except errors.AuthenticationRefused:
-            raise
         except errors.ServiceError as error:
-            if last:
+            if last or isinstance(error, errors.AuthenticationRefused):
                 raise
             turn.doubt = error
         else:
             self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             turn.changed["deleted"] += 1
             self._say("deleted", subscription_id)
-
-    def _new_endpoint(self, turn: Turn) -> tuple[str, Secret]:
-        """A new address and its secret, accepted from now on."""
-        endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
-        digest = planning.hash_of(secret.reveal())
-        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
-        turn.written.add(endpoint)
-        return endpoint, secret
 
     def restless(self) -> errors.ServiceUnavailable:
         """The error for a service that never shows what it was asked for."""

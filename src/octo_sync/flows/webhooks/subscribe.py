@@ -28,8 +28,7 @@ log = logging.getLogger("octo_sync")
 Whose = Literal["ours", "another connection's", "somebody else's"]
 State = Literal["current", "to mend", "surplus", ""]
 _NONE_HERE = frozenset({404, 405, 501})
-_OVERLAP, _LATEST = 3600.0, 86_400.0
-"""Seconds that a former endpoint is accepted (`plan.outdated`)."""
+
 TOLD_AT = "told_at_endpoint"
 """The endpoint since whose making every change was told, or everything was asked for."""
 
@@ -81,7 +80,7 @@ class Subscriber(Steps):
 
         Asked for by a person it also ends a former `remove`.
         """
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         self._begin()
         try:
             return self._done(await self.settle(turn), turn)
@@ -93,7 +92,7 @@ class Subscriber(Steps):
 
         Where the service does not let a subscription be changed, a new one takes its place before the old one goes.
         """
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         self._begin()
         try:
             found, before = await self.settle(turn)
@@ -116,7 +115,7 @@ class Subscriber(Steps):
         if self.journal.settings.get(REMOVED, connection=self.connection) is None:
             now = self.clock.now().isoformat(timespec="seconds")
             self.journal.settings.set(REMOVED, now, connection=self.connection)
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         try:
             await self._delete_all(turn)
         except ServiceError as error:
@@ -130,11 +129,11 @@ class Subscriber(Steps):
 
     async def look(self) -> list[Listed]:
         """Every subscription that the token sees: ours, other connections', somebody else's. Changes nothing there."""
-        turn = Turn()
+        turn = Turn(connection=self.connection, base=self.address)
         listed = await self.listed(turn)
         rows = self.journal.endpoints.rows(retired=True)
         mine = {f.subscription.id: f for f in planning.ours(rows, listed, self.connection, self.address)}
-        plan = planning.plan(rows, listed, self.wanted(turn))
+        plan = planning.plan(rows, listed, turn)
         others = {
             f.subscription.id
             for name in {row.connection for row in rows} - {self.connection}
@@ -164,7 +163,7 @@ class Subscriber(Steps):
         if not self.automatic:
             self.journal.settings.set(REMOVED, None, connection=self.connection)
         rows = self.journal.endpoints.rows(self.connection)
-        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now(), latest=_LATEST))
+        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now()))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
@@ -182,8 +181,7 @@ class Subscriber(Steps):
     def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
         rows = self.journal.endpoints.rows(self.connection)
-        over = planning.outdated(rows, row, self.clock.now(), overlap=_OVERLAP, latest=_LATEST)
-        self.journal.endpoints.retire(over)
+        self.journal.endpoints.retire(planning.outdated(rows, row, self.clock.now()))
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
         if turn.changed["deleted"]:
