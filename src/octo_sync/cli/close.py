@@ -29,7 +29,7 @@ _MARTS = {
 @click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
 @options.places_of
 @options.as_json
-def command(period: str | None, project: options.Places, *, incomplete: bool, json_: bool) -> int:
+def command(period: str | None, project: options.Places, *, incomplete: bool) -> int:
     """Close a month of travel: its figures stay, later changes are adjustments.
 
     MONTH is such as 2026-10. Its sold bookings, taxes, refunds due and deferred revenue are kept as they are in the read
@@ -51,8 +51,7 @@ def command(period: str | None, project: options.Places, *, incomplete: bool, js
         )
     ]  # fmt: skip
     shown = [(each, *_of(each.period, told)) for each in wanted]
-    if json_:
-        console.document("close", {"altered": altered, "periods": [_document(*each) for each in shown]})
+    if console.wrote_json("close", {"altered": altered, "periods": [_document(*each) for each in shown]}):
         return 3 if altered else 0
     for each in shown:
         _print(*each)

@@ -41,7 +41,7 @@ from octo_sync.pipeline import Pipeline
 @click.option("--offline", is_flag=True, help="Make no network calls.")
 @click.option("--quick", is_flag=True, help="Only test that services answer: about five calls each.")
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool, json_: bool) -> int:
+def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool) -> int:
     """Check environment, credentials and services, and suggest fixes.
 
     It makes at most sixteen calls per service, one of them with a wrong token, and writes nothing. Exit code 1 = something
@@ -49,13 +49,12 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
     """
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
     found = [*machine(versions()), *found]
-    if json_:
-        findings = [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found]
-        services = [_conformance(each) for each in examined if each.checks]
-        console.document("doctor", {"ok": exit_code(found) == 0, "findings": findings, "services": services})
-    else:
+    findings = [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found]
+    services = [_conformance(each) for each in examined if each.checks]
+    code = exit_code(found)
+    if not console.wrote_json("doctor", {"ok": code == 0, "findings": findings, "services": services}):
         report(found)
-    return exit_code(found)
+    return code
 
 
 def _conformance(examined: Examined) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -88,17 +89,15 @@ def color(**more: Any) -> Callable[[F], F]:  # noqa: ANN401 - of `click.option`
 def _colored(ctx: click.Context, _: click.Parameter, wish: str | None) -> None:
     if wish is None:
         return
-    root = ctx.find_root()
-    root.ensure_object(dict)["color"] = wish
     if wish == "auto":
         environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
         wish = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
-    ctx.color = root.color = {"always": True, "never": False}.get(wish)
+    ctx.color = ctx.find_root().color = {"always": True, "never": False}.get(wish)
 
 
 def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
     if wanted:
-        ctx.find_root().obj[parameter.name] = True
+        ctx.find_root().ensure_object(dict)[parameter.name] = True
 
 
 def with_tokens(function: F) -> F:
@@ -113,24 +112,27 @@ def with_tokens(function: F) -> F:
 
 def as_form(function: F) -> F:
     """`--format` for rows, and `--json` for the one everybody knows: the command gets one `form`."""
-
-    @functools.wraps(function)
-    def with_form(*args: object, form: str, json_: bool, **given: object) -> object:
-        return function(*args, form="json" if json_ else form, **given)
-
     return click.option(
         "--format",
         "form",
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
+        callback=_form,
         help="How rows are written; jsonl is one JSON object a line, md a Markdown table.",
-    )(as_json(cast("F", with_form)))
+    )(as_json(function))
+
+
+def _form(ctx: click.Context, _: click.Parameter, form: str) -> str:
+    return "json" if ctx.find_root().ensure_object(dict).get("json") else form
 
 
 def as_json(function: F) -> F:
-    """`--json`: one document with `schema_version`."""
-    return click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")(function)
+    """`--json`, for `console.wrote_json`: one document with `schema_version`. Read before all other options."""
+    text = "One JSON document on stdout."
+    return click.option("--json", is_flag=True, is_eager=True, expose_value=False, callback=_for_all, help=text)(
+        function
+    )
 
 
 def limit(default: int, text: str = "Rows to print at most; 0 = all of them.", least: int = 0) -> Callable[[F], F]:
@@ -310,11 +312,8 @@ def open_copy(project: Places) -> "Copy":
 
 def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]:
     """What the journal answers; nothing when nothing ran yet."""
-    journal = open_journal(project)
-    if journal is None:
-        return []
-    with journal:
-        return ask(journal)
+    with open_journal(project) or nullcontext() as journal:
+        return ask(journal) if journal else []
 
 
 def open_journal(project: Places) -> "Journal | None":

@@ -73,12 +73,11 @@ def _who(function: F) -> F:
 @command.command("list", epilog=options.example("privacy list"))
 @options.places_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> None:
+def list_(project: options.Places) -> None:
     """List the erasures and their progress; nobody is named."""
     erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
-    if json_:
-        console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})
+    if console.wrote_json("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]}):
         return
     console.label("pii", mode)
     if erasures:
@@ -101,7 +100,7 @@ def list_(project: options.Places, *, json_: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.places_of
 @options.as_json
-def erase(project: options.Places, *, who: _Who, yes: bool, json_: bool) -> int:
+def erase(project: options.Places, *, who: _Who, yes: bool) -> int:
     """Remove a person from every table, the journal and the copies, for good.
 
     While another process such as `serve` owns the project, that one does it. Exit code 5 = something is left; the next
@@ -114,9 +113,7 @@ def erase(project: options.Places, *, who: _Who, yes: bool, json_: bool) -> int:
             options.confirm("Erase this for good? There is no way back.", "Erasing")
         asked = journal.erasures.request(people, who.bookings)
         done = _carried_out(loaded, journal, asked)
-    if json_:
-        console.document("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH})
-    else:
+    if not console.wrote_json("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH}):
         _report(done)
     return 0 if done.done_at and not done.left else 5
 

@@ -48,7 +48,6 @@ def run(
     xlsx: Path | None,
     csv: Path | None,
     dry_run: bool,
-    json_: bool,
 ) -> int:
     """Compare, and store the differences. The word run may be omitted.
 
@@ -64,34 +63,30 @@ def run(
         raise click.UsageError(
             "A file holds one reconciliation: name it, e.g. octo-sync reconcile ledger --html ledger.html."
         )
-    code = _run_all(loaded, names, window, files, dry_run=dry_run, json_=json_)
-    if not dry_run and not show(loaded) and not json_ and loaded.publish.enabled:
+    code = _run_all(loaded, names, window, files, dry_run=dry_run)
+    if not dry_run and not show(loaded) and not console.wants_json() and loaded.publish.enabled:
         console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
     return code
 
 
-def _run_all(
-    loaded: Pipeline, names: Sequence[str], window: Window | None, files: list[Path], *, dry_run: bool, json_: bool
-) -> int:
+def _run_all(loaded: Pipeline, names: Sequence[str], window: Window | None, files: list[Path], *, dry_run: bool) -> int:
     code, documents = 0, []
     for each in names:
         made = make(loaded, each, keep=not dry_run, window=window, files=files)
-        if json_:
-            documents.append(as_document(made.outcome))
-        else:
+        documents.append(as_document(made.outcome))
+        if not console.wants_json():
             print_summary(made.outcome, written=made.files)
         if made.hook_failed:
             console.note(f"The hook of {each} failed: {made.hook_failed}.")
         code = 3 if made.outcome.breached else code
-    if json_:
-        console.document("reconcile", {"reconciliations": documents})
+    console.wrote_json("reconcile", {"reconciliations": documents})
     return code
 
 
 @command.command("list", epilog=options.example("reconcile list"))
 @options.places_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> None:
+def list_(project: options.Places) -> None:
     """List the reconciliations of the pipeline and how their last run ended."""
     loaded = options.with_pipeline(project)
     names = loaded.reconciliations
@@ -102,9 +97,9 @@ def list_(project: options.Places, *, json_: bool) -> None:
         for each, table in names.items()
     ]
     heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
-    if json_:
-        console.document("reconciliations", {"reconciliations": console.dicts(heads, rows)})
-    elif rows:
+    if console.wrote_json("reconciliations", {"reconciliations": console.dicts(heads, rows)}):
+        return
+    if rows:
         console.write_rows(heads, rows, "table")
     else:
         console.note("This pipeline has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")

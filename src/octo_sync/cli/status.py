@@ -30,7 +30,7 @@ _PUBLISHED_AT = (
     "--fail-if-stale", "limit", metavar="AGE", help="Exit with code 3 when something was not verified within this time."
 )
 @options.as_json
-def command(project: options.Places, *, limit: str | None, json_: bool) -> int:
+def command(project: options.Places, *, limit: str | None) -> int:
     """Show how fresh and complete the copy is, and what is pending.
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
@@ -50,10 +50,9 @@ def command(project: options.Places, *, limit: str | None, json_: bool) -> int:
     stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
     if seconds is not None and not found.connections:
         stale = [project.name]
-    if json_:
-        more = {"stale": stale, "stale_after_seconds": seconds} if seconds is not None else {}
-        console.document("status", {"pipeline": project.name, **as_document(found), "read_copy": published, **more})
-    else:
+    more = {"stale": stale, "stale_after_seconds": seconds} if seconds is not None else {}
+    document = {"pipeline": project.name, **as_document(found), "read_copy": published, **more}
+    if not console.wrote_json("status", document):
         _report(found, project, published)
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)

@@ -39,7 +39,7 @@ def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, for
             if form != "json":
                 console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
             for delivery in _follow(journal, found):
-                _show(delivery, bodies=bodies, json_=form == "json")
+                _show(delivery, bodies=bodies)
     if form == "table" and not bodies:
         _table(found, several=len(loaded.connections) > 1)
         return
@@ -84,8 +84,8 @@ def _follow(journal: Journal, newest: Sequence[Delivery]) -> Iterator[Delivery]:
         pause.wait(_EVERY)  # a journal that another process writes has no event to wait for
 
 
-def _show(delivery: Delivery, *, bodies: bool, json_: bool) -> None:
-    if json_:
+def _show(delivery: Delivery, *, bodies: bool) -> None:
+    if console.wants_json():
         click.echo(console.plain_json(as_document(delivery, bodies=bodies)))
         return
     body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
@@ -126,7 +126,7 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 )
 @click.option("-c", "--connection", metavar="NAME", help="Only this connection's.")
 @options.as_json
-def replay_(project: options.Places, *, since: str, connection: str | None, json_: bool) -> None:
+def replay_(project: options.Places, *, since: str, connection: str | None) -> None:
     """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
     loaded = options.with_pipeline(project)
     start = _start(since, SystemClock().now())
@@ -134,9 +134,7 @@ def replay_(project: options.Places, *, since: str, connection: str | None, json
         raise click.UsageError(f'-c: the pipeline has no connection "{connection}"')
     with open_journal(loaded, SystemClock()) as journal:
         found, marking = replay(journal, Routing(loaded, SystemClock()), since=start, connection=connection)
-    if json_:
-        console.document("replay", {"deliveries": found, "marked_by": marking})
-    else:
+    if not console.wrote_json("replay", {"deliveries": found, "marked_by": marking}):
         click.echo(f"{found:,} deliveries since {start:%Y-%m-%d %H:%M} UTC, {marking:,} of them marked something")
 
 
