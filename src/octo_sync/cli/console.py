@@ -324,15 +324,15 @@ def write_list(
     least: Sequence[str] = (),
 ) -> None:
     """A list: in JSON the document with its content, else its rows; a person gets a `table`, and a hint below."""
-    if form == "json":
-        document(kind, content)
-    elif form != "table":
+    if wrote_json(kind, content):
+        return
+    if form != "table":
         write_rows(columns, rows, form)
-    else:
-        if rows:
-            table(columns, rows, fold=fold, least=least)
-        if hint:
-            note(hint)
+        return
+    if rows:
+        table(columns, rows, fold=fold, least=least)
+    if hint:
+        note(hint)
 
 
 def clock_time() -> str:

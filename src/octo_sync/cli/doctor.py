@@ -171,9 +171,8 @@ def _files(loaded: Pipeline) -> list[Finding]:
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
     databases = (loaded.destination, loaded.private_path, loaded.journal, loaded.publish.path)
-    follows = Finding("files", "pii", "ok", pii.text)
-    if not pii.is_settled:
-        follows = Finding("files", "pii", "warn", pii.text, advise("rule"))
+    settled = pii.is_settled
+    follows = Finding("files", "pii", "ok" if settled else "warn", pii.text, NONE if settled else advise("rule"))
     found = files(
         loaded.directory,
         private=[each for each in databases if isinstance(each, Path)],

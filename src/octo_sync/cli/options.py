@@ -124,7 +124,9 @@ def as_form(function: F) -> F:
 
 
 def _form(ctx: click.Context, _: click.Parameter, form: str) -> str:
-    return "json" if ctx.find_root().ensure_object(dict).get("json") else form
+    state = ctx.find_root().ensure_object(dict)
+    state["json"] = bool(state.get("json")) or form == "json"
+    return "json" if state["json"] else form
 
 
 def as_json(function: F) -> F:

@@ -36,7 +36,7 @@ def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, for
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
         if follow:
-            if form != "json":
+            if not console.wants_json():
                 console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
             for delivery in _follow(journal, found):
                 _show(delivery, bodies=bodies)
@@ -48,9 +48,7 @@ def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, for
         (d.received_at, d.connection, d.type, about_text(d), d.marks, d.reading, d.body.decode("utf-8", "replace"))
         for d in found
     ]
-    if form == "json":
-        console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
-    else:
+    if not console.wrote_json("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]}):
         console.write_rows(columns, [row[: len(columns)] for row in rows], form)
 
 

@@ -143,7 +143,6 @@ class Metrics(Collector):
         """A delivery was acknowledged after so many seconds."""
         self.committed: Callable[[float], None] = committed.observe
         """One transaction made so many deliveries durable."""
-        self._children: dict[tuple[str, str], Callable[[], None]] = {}
         self._read = read
         self._looking: asyncio.Task[None] | None = None
         self._values: Mapping[str, Mapping[tuple[str, ...], float]] = {}
@@ -153,10 +152,7 @@ class Metrics(Collector):
 
     def delivery(self, connection: str, result: str) -> None:
         """A delivery was answered. `connection` is empty while nobody knows whose it is."""
-        count = self._children.get((connection, result))
-        if count is None:
-            count = self._children[connection, result] = self._deliveries.labels(connection, result).inc
-        count()
+        self._deliveries.labels(connection, result).inc()
 
     def refused(self, reason: str) -> None:
         """A connection was ended."""
