@@ -73,6 +73,8 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | No
     text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
     files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
     is_sent, problem = hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files)
+    if problem is not None:
+        log.warning("action=mail_failed sent=%s error=%s", is_sent, problem)
     if is_sent is False:
         raise OctoSyncError(f"The report was not sent: {problem}.")
     if is_sent is None:

@@ -28,10 +28,10 @@ def _place(value: str) -> Path | str:
     return value if value.startswith(("postgresql://", "postgres://")) else Path(value)
 
 
-def _versions(project: options.Places, loaded: Pipeline) -> int:
+def _versions(loaded: Pipeline) -> int:
     """The versions of both schemas, this program's and those that are there."""
     # First: a restore that was cut off is finished by it.
-    journal = next(iter(options.ask_journal(project, lambda journal: [journal.schema_version()])), None)
+    journal = next(iter(options.ask_journal(loaded, lambda journal: [journal.schema_version()])), None)
     schema = _schema(loaded)
     rows = [("warehouse schema", SCHEMA_VERSION, schema), ("journal schema", newest_schema(), journal)]
     found = {name.split()[0]: {"program": ours, "file": there} for name, ours, there in rows}
@@ -50,17 +50,16 @@ def _schema(loaded: Pipeline) -> int | None:
 
 
 @command.command("migrate", epilog=options.example("db migrate --check"))
-@options.places_of
+@options.pipeline_of
 @click.option("--check", is_flag=True, help="Only show the versions; exit 3 when they differ.")
 @options.as_json
-def migrate(project: options.Places, *, check: bool) -> int:
+def migrate(loaded: Pipeline, *, check: bool) -> int:
     """Bring the databases to this program's schema; every command that writes does so by itself.
 
     It can be interrupted at any moment: the next one finishes it.
     """
-    loaded = options.with_pipeline(project)
     if check:
-        return _versions(project, loaded)
+        return _versions(loaded)
     with open_files(loaded, command="db migrate") as opened:
         taken = opened.warehouse.migrated
     steps = [console.fields(step, "version", "what") for step in taken]
@@ -77,14 +76,13 @@ def migrate(project: options.Places, *, check: bool) -> int:
 
 @command.command("backup", epilog=options.example("db backup ../octo-backup"))
 @click.argument("target", type=options.FOLDER)
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def backup(target: Path, project: options.Places) -> None:
+def backup(target: Path, loaded: Pipeline) -> None:
     """Copy warehouse, private file and journal into the new directory TARGET.
 
     It holds personal data, only its owner may read it, and it appears only when complete. `serve` must not run.
     """
-    loaded = options.with_pipeline(project)
     here = files(loaded)
     if not here.warehouse.exists():
         raise click.UsageError(f"There is nothing to back up: {here.warehouse} does not exist yet.")
@@ -100,14 +98,13 @@ def backup(target: Path, project: options.Places) -> None:
 @command.command("restore", epilog=options.example("db restore ../octo-backup --force"))
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def restore(source: Path, project: options.Places, *, force: bool) -> None:
+def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
     """Restore the backup in SOURCE, and mark everything for the next sync.
 
     The backup is verified first, and replaces the project in one step.
     """
-    loaded = options.with_pipeline(project)
     manifest, kept = restore_files(loaded, source, force=force)
     document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
     if console.wrote_json("db_restore", document):
@@ -134,14 +131,13 @@ def restore(source: Path, project: options.Places, *, force: bool) -> None:
     type=_place,
     help="With --from: the journal's file or address.",
 )
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def rebuild(former: Path | str | None, former_journal: Path | str | None, project: options.Places) -> None:
+def rebuild(former: Path | str | None, former_journal: Path | str | None, loaded: Pipeline) -> None:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
     It makes no network calls. The former files are kept. With --from a project moves with all it has.
     """
-    loaded = options.with_pipeline(project)
     if former is not None:
         _moved(move(loaded, former, former_journal))
         return

@@ -59,16 +59,6 @@ def param(text: str = "A value for a question's parameter; repeatable.") -> Call
     return click.option("--param", "given", metavar="NAME=VALUE", multiple=True, help=text)
 
 
-def places_of(function: F) -> F:
-    """The same, for commands that only look, or write where something is: the command gets one `project`."""
-
-    @functools.wraps(function)
-    def with_places(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
-        return function(*args, project=places(directory, pipeline), **given)
-
-    return project(cast("F", with_places))
-
-
 def example(words: str) -> str:
     """A line to copy, given without the program's name, for the end of a command's `--help`."""
     return f"\b\nExample: octo-sync {words}"  # \\b keeps it on one line
@@ -98,16 +88,6 @@ def _colored(ctx: click.Context, _: click.Parameter, wish: str | None) -> None:
 def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
     if wanted:
         ctx.find_root().ensure_object(dict)[parameter.name] = True
-
-
-def with_tokens(function: F) -> F:
-    """The same, for commands that call services: the command gets the pipeline, `loaded`."""
-
-    @functools.wraps(function)
-    def with_loaded(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
-        return function(*args, loaded=load_pipeline(directory, pipeline), **given)
-
-    return project(cast("F", with_loaded))
 
 
 def as_form(function: F) -> F:
@@ -296,6 +276,27 @@ def with_pipeline(project: Places) -> "Pipeline":
     return project.pipeline
 
 
+def _given(name: str, found: Callable[[Path, str | None], object]) -> Callable[[F], F]:
+    """`-C` and `-p`, of which the command gets what is found by them, under that name."""
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def with_found(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
+            return function(*args, **{name: found(directory, pipeline)}, **given)
+
+        return project(cast("F", with_found))
+
+    return decorated
+
+
+places_of = _given("project", places)
+"""For commands that only look: where everything is, as `project`."""
+pipeline_of = _given("loaded", lambda directory, name: with_pipeline(places(directory, name)))
+"""For commands that need the pipeline file and no token: the pipeline, as `loaded`."""
+with_tokens = _given("loaded", load_pipeline)
+"""For commands that call services: the pipeline, as `loaded`."""
+
+
 def published_name(loaded: "Pipeline", *, whole: bool = False) -> str:
     """What readers open, to be shown: a file's name or (`whole`) path; a database and its host, never a password."""
     if isinstance(loaded.destination, Path):
@@ -312,13 +313,13 @@ def open_copy(project: Places) -> "Copy":
     return api.Copy(api.reader(project.published, is_whole=True))
 
 
-def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]:
+def ask_journal(project: "Places | Pipeline", ask: "Callable[[Journal], list[T]]") -> list[T]:
     """What the journal answers; nothing when nothing ran yet."""
     with open_journal(project) or nullcontext() as journal:
         return ask(journal) if journal else []
 
 
-def open_journal(project: Places) -> "Journal | None":
+def open_journal(project: "Places | Pipeline") -> "Journal | None":
     """The journal, or None when nothing ran yet: looking makes no files."""
     from octo_sync.app.machine import SystemClock  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.backup.place import finish_placing  # noqa: PLC0415 - commands start fast
@@ -328,7 +329,7 @@ def open_journal(project: Places) -> "Journal | None":
     return Journal.open(project.journal, clock=SystemClock()) if Journal.exists(project.journal) else None
 
 
-def kept_journal(project: Places) -> "Journal":
+def kept_journal(project: "Places | Pipeline") -> "Journal":
     """The journal, for what only makes sense where something ran."""
     journal = open_journal(project)
     if journal is None:

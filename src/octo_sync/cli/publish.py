@@ -8,17 +8,17 @@ from octo_sync.app.project import run_in_project
 from octo_sync.cli import console, options
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.pipeline import Pipeline
 
 
 @click.command(epilog=options.example("publish"))
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def command(project: options.Places) -> int:
+def command(loaded: Pipeline) -> int:
     """Build the marts, run the checks, and swap in the read copy.
 
     Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
     """
-    loaded = options.with_pipeline(project)
     if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
         raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
     published = run_in_project(loaded, "publish", mirror_and_publish)

@@ -32,7 +32,7 @@ command.default, command.default_takes_a_name = "run", True
 
 @command.command("run", epilog=options.example("reconcile run ledger --dry-run"))
 @click.argument("name", required=False)
-@options.places_of
+@options.pipeline_of
 @click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
 @click.option("--html", type=options.FILE, help="Write a page with both rows of each difference.")
 @click.option("--xlsx", type=options.FILE, help="Write a workbook, a sheet for each bucket.")
@@ -41,7 +41,7 @@ command.default, command.default_takes_a_name = "run", True
 @options.as_json
 def run(
     name: str | None,
-    project: options.Places,
+    loaded: Pipeline,
     *,
     travel: str | None,
     html: Path | None,
@@ -54,7 +54,6 @@ def run(
     Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was stored.
     """
     window = options.travel_window(travel)
-    loaded = options.with_pipeline(project)
     names = [name] if name else list(loaded.reconciliations)
     if not names:
         raise ConfigError(f"{loaded.path} has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
@@ -84,13 +83,12 @@ def _run_all(loaded: Pipeline, names: Sequence[str], window: Window | None, file
 
 
 @command.command("list", epilog=options.example("reconcile list"))
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def list_(project: options.Places) -> None:
+def list_(loaded: Pipeline) -> None:
     """List the reconciliations of the pipeline and how their last run ended."""
-    loaded = options.with_pipeline(project)
     names = loaded.reconciliations
-    last = options.ask_journal(project, lambda journal: [r for n in names for r in journal.reconciliations.runs(n, 1)])
+    last = options.ask_journal(loaded, lambda journal: [r for n in names for r in journal.reconciliations.runs(n, 1)])
     ended = {run.name: (run.ended_at, run.verdict, run.open_differences, run.new_differences) for run in last}
     rows = [
         (each, _source(table.there), str(table.window), *ended.get(each, (None, "never", None, None)))
@@ -114,23 +112,23 @@ def list_(project: options.Places) -> None:
 @click.option("--undo", is_flag=True, help="Withdraw the acceptance.")
 @click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
 @click.option("--by", metavar="WHO", help="Who accepts.  [default: this user]")
-@options.places_of
+@options.pipeline_of
 def accept(
     key: str,
     note: str | None,
     until: datetime | None,
     name: str | None,
     by: str | None,
-    project: options.Places,
+    loaded: Pipeline,
     *,
     undo: bool,
 ) -> None:
     """Accept the differences of KEY, such as booking_uuid=0d3a…, or withdraw that."""
     if not undo and not note:
         raise click.UsageError("Say why with --note.")
-    which = _one(project, name)
+    which = _one(loaded, name)
     day = until.date() if until else None
-    with options.kept_journal(project) as journal:
+    with options.kept_journal(loaded) as journal:
         if undo:
             journal.reconciliations.unaccept(which, key)
             click.echo(f"no longer accepted  {key} of {which}")
@@ -148,8 +146,7 @@ def _source(there: ThereTable) -> str:
     return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"
 
 
-def _one(project: options.Places, name: str | None) -> str:
-    loaded = options.with_pipeline(project)
+def _one(loaded: Pipeline, name: str | None) -> str:
     known = list(loaded.reconciliations)
     if name is None and len(known) != 1:
         raise click.UsageError(

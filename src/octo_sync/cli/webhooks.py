@@ -13,6 +13,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.webhooks.receive import Routing, replay
 from octo_sync.journal import Delivery, Journal
 from octo_sync.octo.notifications import read
+from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.values import age
 
 _EVERY = 0.2
@@ -25,14 +26,13 @@ def command() -> None:
 
 
 @command.command("list", epilog=options.example("webhooks list --last 50"))
-@options.places_of
+@options.pipeline_of
 @click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
 @click.option("--bodies", is_flag=True, help="Include what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
-def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, form: str) -> None:
+def list_(loaded: Pipeline, *, last: int, follow: bool, bodies: bool, form: str) -> None:
     """List the last deliveries, newest last; with --follow also those that come."""
-    loaded = options.with_pipeline(project)
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
         if follow:
@@ -115,7 +115,7 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 
 
 @command.command("replay", epilog=options.example("webhooks replay --since 2h"))
-@options.places_of
+@options.pipeline_of
 @click.option(
     "--since",
     required=True,
@@ -124,9 +124,8 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 )
 @click.option("-c", "--connection", metavar="NAME", help="Only this connection's.")
 @options.as_json
-def replay_(project: options.Places, *, since: str, connection: str | None) -> None:
+def replay_(loaded: Pipeline, *, since: str, connection: str | None) -> None:
     """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
-    loaded = options.with_pipeline(project)
     start = _start(since, SystemClock().now())
     if connection is not None and connection not in {c.name for c in loaded.connections}:
         raise click.UsageError(f'-c: the pipeline has no connection "{connection}"')
