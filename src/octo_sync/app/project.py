@@ -200,9 +200,7 @@ def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
     here, clock = files(pipeline, journal=False), SystemClock()
     os.umask(0o077)
     order, targets = placing.order_path(here.journal), [here.warehouse, here.private]
-    with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(open_journal(pipeline, clock))
-        stack.enter_context(_lease(pipeline, journal, "db rebuild"))
+    with open_journal(pipeline, clock) as journal, _lease(pipeline, journal, "db rebuild"):
         sweep(pipeline)
         with contextlib.closing(
             duckdb_warehouse(placing.staged(here.warehouse), placing.staged(here.private), clock)

@@ -18,7 +18,6 @@ from octo_sync.app.machine import SystemClock, alive, new_token, run_until_done
 from octo_sync.app.places import published
 from octo_sync.cli import console, options, versions
 from octo_sync.errors import ConfigError, OctoSyncError
-from octo_sync.flows.backup.place import finish_placing
 from octo_sync.flows.doctor.address import certificate_of, reach, webhook_findings
 from octo_sync.flows.doctor.advice import NONE, Fix, advise
 from octo_sync.flows.doctor.conformance import score
@@ -155,9 +154,8 @@ def _files(loaded: Pipeline) -> list[Finding]:
     contradicted, free = dict[str, int](), dict[str, int]()
     broken: list[Finding] = []
     try:
-        finish_placing(loaded.journal_path)
-        if Journal.exists(loaded.journal):
-            with Journal.open(loaded.journal, clock=SystemClock()) as journal:
+        with options.open_journal(loaded) or contextlib.nullcontext() as journal:
+            if journal:
                 lease, entries, pii = journal.leases.last(), journal.quarantine.entries(), rule(loaded, journal)
     except OctoSyncError as error:
         broken.append(Finding("files", "journal", "fail", str(error)))
