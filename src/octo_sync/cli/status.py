@@ -1,6 +1,7 @@
 """`octo-sync status`: how fresh and complete the copy is, and what is pending."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,17 +37,13 @@ def command(project: options.Places, *, limit: str | None) -> int:
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
     seconds = _seconds(limit)
-    journal = options.open_journal(project)
-    copy = options.open_copy(project) if project.has_published else None
-    try:
+    with (
+        options.open_journal(project) or nullcontext() as journal,
+        options.open_copy(project) if project.has_published else nullcontext() as copy,
+    ):
         ask = (lambda sql: copy.sql(sql).rows()) if copy else None
         found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive, next_time=next_time)
         published = _published(project, copy)
-    finally:
-        if copy:
-            copy.close()
-        if journal:
-            journal.close()
     stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
     if seconds is not None and not found.connections:
         stale = [project.name]
