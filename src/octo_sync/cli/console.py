@@ -163,20 +163,15 @@ def plain_json(content: object) -> str:
     return json.dumps(_plain(content), ensure_ascii=False)
 
 
-def document(kind: str, content: Mapping[str, Any]) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(_plain({"schema_version": SCHEMA_VERSION, "kind": kind, **content}), indent=2))
-
-
 def wants_json() -> bool:
     """Whether one JSON document takes the place of everything for people."""
     return bool(_state().get("json"))
 
 
 def wrote_json(kind: str, content: Mapping[str, Any]) -> bool:
-    """Write the document if one is wanted; whether that was so."""
+    """Write one JSON document on stdout if it is wanted; whether that was so."""
     if wants_json():
-        document(kind, content)
+        click.echo(json.dumps(_plain({"schema_version": SCHEMA_VERSION, "kind": kind, **content}), indent=2))
     return wants_json()
 
 
@@ -305,11 +300,9 @@ def write_rows(
     else:
         names = unique(columns)
         objects = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-        if form == "jsonl":
+        if not wrote_json("rows", {"columns": names, "rows": objects, **more}):
             for item in objects:
                 click.echo(json.dumps(item))
-        else:
-            document("rows", {"columns": names, "rows": objects, **more})
 
 
 def write_list(
