@@ -125,9 +125,8 @@ class Notifier:
         log.warning("action=notice kind=%s connection=%s text=%s", kind, connection, text)
         target = self._pipeline.told.get("to")
         if target is not None:
-            document = {"event": kind, "pipeline": self._pipeline.name, "connection": connection, "text": text}
-            document |= details
-            self._later(partial(hooks.tell, target.reveal(), document, smtp=smtp_of(self._pipeline)))
+            about = {"event": kind, "pipeline": self._pipeline.name, "connection": connection, "text": text}
+            self._later(partial(hooks.tell, target.reveal(), about | details, smtp=smtp_of(self._pipeline)))
 
     def all_is_well(self) -> None:
         """Call the dead-man's switch: a full pull has ended, and readers have what it brought."""

@@ -135,8 +135,9 @@ def _webhooks(loaded: Pipeline) -> list[Finding]:
     if Journal.exists(loaded.journal):
         with Journal.open(loaded.journal, clock=clock) as journal:
             lease = journal.leases.last()
-    runs = lease is not None and lease.released_at is None and alive(lease.pid, lease.host)
-    serves = lease is not None and runs and lease.owner.startswith("serve")
+    serves = bool(
+        lease and lease.owner.startswith("serve") and lease.released_at is None and alive(lease.pid, lease.host)
+    )
     reached = reach(loaded.webhooks.url, new_token(24), trusted())
     found = webhook_findings(loaded.webhooks.url, reached, serves=serves)
     if reached.certificate_ends is not None:

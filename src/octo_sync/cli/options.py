@@ -229,7 +229,8 @@ class Places(NamedTuple):
 
     name: str
     directory: Path
-    read_copy: Path
+    published: Path | str
+    """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
     journal: Path | str
     pipeline: "Pipeline | None"
 
@@ -237,12 +238,6 @@ class Places(NamedTuple):
     def journal_path(self) -> Path:
         """The journal, or where it would be: what lies beside it is there too."""
         return self.pipeline.journal_path if self.pipeline else Path(self.journal)
-
-    @property
-    def published(self) -> Path | str:
-        """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
-        destination = self.pipeline.destination if self.pipeline else None
-        return destination if isinstance(destination, str) else self.read_copy
 
     @property
     def has_published(self) -> bool:
@@ -266,7 +261,8 @@ def places(directory: Path, name: str | None) -> Places:
             show_logs()
             return Places("octo", directory, copy, journal, None)
     loaded, _ = without_tokens(directory, name)
-    return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
+    published = loaded.destination if isinstance(loaded.destination, str) else loaded.publish.path
+    return Places(loaded.name, directory, published, loaded.journal, loaded)
 
 
 def with_pipeline(project: Places) -> "Pipeline":

@@ -106,10 +106,9 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
 
 
 def _running(found: Status) -> None:
-    if found.running:
-        now_running = found.running
-        since = console.instant_text(now_running.since)
-        console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
+    if running := found.running:
+        since = console.instant_text(running.since)
+        console.label("Running", f"{running.owner} (pid {running.pid} on {running.host}), since {since}")
     for worker in found.workers:
         console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
 

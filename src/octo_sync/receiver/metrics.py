@@ -161,8 +161,7 @@ class Metrics(Collector):
     async def page(self) -> bytes:
         """Everything, as Prometheus reads it; within a second, whatever the journal does: it is waited for a moment at most."""
         loop = asyncio.get_running_loop()
-        is_free = self._looking is None or self._looking.done()
-        if self._looking is None or (is_free and loop.time() - self._begun_at >= _READ_FOR):
+        if self._looking is None or (self._looking.done() and loop.time() - self._begun_at >= _READ_FOR):
             self._begun_at = loop.time()
             self._looking = loop.create_task(self._look())
         await asyncio.wait([self._looking], timeout=_WAIT)
