@@ -20,7 +20,7 @@ def said(found=None, *, width=None, color="never", written=(), monkeypatch=None)
     @click.command()
     @click.pass_context
     def command(context):
-        context.obj = {"color": color}
+        context.color = color == "always"
         print_summary(found or outcome(), written=written)
 
     if monkeypatch:

@@ -262,7 +262,7 @@ async def test_bookings_without_a_price_are_told_by_the_copy_and_with_the_answer
     with click.Context(ask_command.command):
         ask_command.command.callback(
             question="2", given=(), directory=copy.directory, pipeline=str(copy.file), limit=0, timeout=None, show=False,
-            form="table", json_=False,
+            form="table",
         )  # fmt: skip
 
     assert ("prices" in found) == bool(quirk)

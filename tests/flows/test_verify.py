@@ -83,7 +83,7 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     assert "incomplete" in found.failed["main:products"]
     assert any("options" in why for why in found.failed.values()), "the record and what is wrong with it"
     with click.Context(command.command):
-        assert command._live(found, project.pipeline, limit=5, json_=False) == 5
+        assert command._live(found, project.pipeline, limit=5) == 5
     out, err = capsys.readouterr()
     assert out.startswith("incomplete")
     assert "main:products" in err
@@ -125,5 +125,5 @@ async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(pr
     assert (beside.problems, beside.subjects, beside.of_readers) == ([], alone.subjects, True)
     assert {"main:products was never verified", "check unique_keys returned 1 rows"} <= set(spoiled.problems)
     with click.Context(command.command):
-        assert command._claims(beside, limit=5, json_=False) == 0
+        assert command._claims(beside, limit=5) == 0
     assert "Checked what is published" in capsys.readouterr().out

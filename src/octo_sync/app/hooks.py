@@ -44,7 +44,7 @@ def tell(target: str, document: Mapping[str, Any], *, smtp: str = "", within: fl
         names = (document.get(key) for key in ("pipeline", "reconciliation", "connection"))
         title = " · ".join(["octo-sync", *(str(name) for name in names if name)])
         if form == "mail":
-            _, problem = _mail(smtp, mail_addresses(where), title, str(document.get("text")), (), within)
+            _, problem = mail(smtp, mail_addresses(where), title, str(document.get("text")), (), within=within)
         elif form == "command":
             problem = _run(where, _json(document), within)
         else:
@@ -74,10 +74,44 @@ def mail(
     Raises:
         ValueError: `smtp` is no mail server's address.
     """
-    is_sent, problem = _mail(smtp, to, subject, text, files, within)
-    if problem is not None:
-        log.warning("action=mail_failed sent=%s error=%s", is_sent, problem)
-    return is_sent, problem
+    server, message = mail_server(smtp), EmailMessage()
+    # A line break would begin another header.
+    message["Subject"], message["From"], message["To"] = " ".join(subject.split()), server.sender, ", ".join(to)
+    message["Date"], message["Message-ID"] = localtime(), make_msgid(domain=server.sender.rpartition("@")[2])
+    message.set_content(text)
+    for name, content in files:
+        message.add_attachment(content, maintype="text", subtype="html", filename=name)
+    sending = _Sending()
+
+    def send() -> str | None:
+        trusted = ssl.create_default_context()
+        kind = partial(smtplib.SMTP_SSL, context=trusted) if server.is_encrypted else smtplib.SMTP
+        session = sending.session = kind(server.host, server.port, timeout=within)
+        try:
+            session.ehlo()
+            if session.has_extn("starttls"):
+                session.starttls(context=trusted)
+            elif server.password and not server.is_encrypted:
+                return f"{server.host} offers no encryption, so it was not told the password"
+            if server.password:
+                session.login(server.user, server.password)
+            sending.is_sent = None
+            refused = session.send_message(message, server.sender, list(to))
+            sending.is_sent = True
+            return f"{server.host} refused {len(refused)} of {len(to)} addresses" if refused else None
+        except smtplib.SMTPResponseException as error:
+            sending.is_sent = False
+            return f"{server.host} answered {error.smtp_code}"
+        except smtplib.SMTPRecipientsRefused:
+            sending.is_sent = False
+            return f"{server.host} refused all addresses"
+        finally:
+            # What it answers to the end of the conversation changes nothing.
+            with contextlib.suppress(Exception):
+                session.quit()
+
+    problem = _bounded(send, within, sending.give_up)
+    return sending.is_sent, problem
 
 
 def ping(address: str, *, within: float = _WITHIN) -> str | None:
@@ -120,49 +154,6 @@ def _call(method: str, address: str, body: bytes | None, within: float) -> str |
             return None if answer.is_success else f"{answer.url.host} answered {answer.status_code}"
 
     return _bounded(lambda: asyncio.run(ask()), within)
-
-
-def _mail(
-    smtp: str, to: Sequence[str], subject: str, text: str, files: Sequence[tuple[str, bytes]], within: float
-) -> tuple[bool | None, str | None]:
-    server, message = mail_server(smtp), EmailMessage()
-    # A line break would begin another header.
-    message["Subject"], message["From"], message["To"] = " ".join(subject.split()), server.sender, ", ".join(to)
-    message["Date"], message["Message-ID"] = localtime(), make_msgid(domain=server.sender.rpartition("@")[2])
-    message.set_content(text)
-    for name, content in files:
-        message.add_attachment(content, maintype="text", subtype="html", filename=name)
-    sending = _Sending()
-
-    def send() -> str | None:
-        trusted = ssl.create_default_context()
-        kind = partial(smtplib.SMTP_SSL, context=trusted) if server.is_encrypted else smtplib.SMTP
-        session = sending.session = kind(server.host, server.port, timeout=within)
-        try:
-            session.ehlo()
-            if session.has_extn("starttls"):
-                session.starttls(context=trusted)
-            elif server.password and not server.is_encrypted:
-                return f"{server.host} offers no encryption, so it was not told the password"
-            if server.password:
-                session.login(server.user, server.password)
-            sending.is_sent = None
-            refused = session.send_message(message, server.sender, list(to))
-            sending.is_sent = True
-            return f"{server.host} refused {len(refused)} of {len(to)} addresses" if refused else None
-        except smtplib.SMTPResponseException as error:
-            sending.is_sent = False
-            return f"{server.host} answered {error.smtp_code}"
-        except smtplib.SMTPRecipientsRefused:
-            sending.is_sent = False
-            return f"{server.host} refused all addresses"
-        finally:
-            # What it answers to the end of the conversation changes nothing.
-            with contextlib.suppress(Exception):
-                session.quit()
-
-    problem = _bounded(send, within, sending.give_up)
-    return sending.is_sent, problem
 
 
 @dataclass(slots=True)

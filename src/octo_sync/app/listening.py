@@ -2,7 +2,7 @@
 
 import contextlib
 import platform
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -52,15 +52,6 @@ async def dashboard(program: Program) -> AsyncIterator[None]:
         app.close()
 
 
-@contextlib.contextmanager
-def _gauges(program: Program) -> Iterator[Gauges]:
-    """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
-    pipeline, size = program.pipeline, server_size(program.pipeline)
-    build = __version__, platform.python_version(), version("duckdb")
-    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
-        yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)
-
-
 @contextlib.asynccontextmanager
 async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
     """The receiver, listening for as long as the block runs."""
@@ -68,7 +59,10 @@ async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
     routing = Routing(pipeline, program.clock, program.time_zones)
     inbox = Inbox(journal, routing, lambda _: program.wake.set())
     endpoints = EndpointCache(journal)
-    with _gauges(program) as gauges:
+    build, size = (__version__, platform.python_version(), version("duckdb")), server_size(pipeline)
+    # What `/metrics` says of the journal is read on a connection of its own, which is made when somebody asks.
+    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as own:
+        gauges = Gauges(pipeline, own, program.clock, build=build, requests=program.requests, size=size)
         metrics = Metrics(gauges.read)
         app = Receiver(inbox, endpoints, pipeline.webhooks, metrics)
         try:

@@ -36,8 +36,7 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
             found[name] = text
             continue
         taken = [next(values, None) for _ in places]
-        alone = _PLACE.fullmatch(text) is not None
-        value = taken[0] if alone else text % tuple(taken)
+        value = taken[0] if _PLACE.fullmatch(text) else text % tuple(taken)
         found[name] = value if isinstance(value, bool | int | float) or value is None else _cut(str(value))
     return found
 

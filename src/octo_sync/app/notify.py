@@ -73,6 +73,8 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | No
     text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
     files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
     is_sent, problem = hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files)
+    if problem is not None:
+        log.warning("action=mail_failed sent=%s error=%s", is_sent, problem)
     if is_sent is False:
         raise OctoSyncError(f"The report was not sent: {problem}.")
     if is_sent is None:
@@ -123,9 +125,8 @@ class Notifier:
         log.warning("action=notice kind=%s connection=%s text=%s", kind, connection, text)
         target = self._pipeline.told.get("to")
         if target is not None:
-            document = {"event": kind, "pipeline": self._pipeline.name, "connection": connection, "text": text}
-            document |= details
-            self._later(partial(hooks.tell, target.reveal(), document, smtp=smtp_of(self._pipeline)))
+            about = {"event": kind, "pipeline": self._pipeline.name, "connection": connection, "text": text}
+            self._later(partial(hooks.tell, target.reveal(), about | details, smtp=smtp_of(self._pipeline)))
 
     def all_is_well(self) -> None:
         """Call the dead-man's switch: a full pull has ended, and readers have what it brought."""

@@ -15,12 +15,6 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.schedule import Schedules
 from octo_sync.receiver.server import WebServer, serving
 
-_WATCH_EVERY = 0.2
-"""Seconds between two looks at whether another process has marked something."""
-
-_TOKENS_EVERY = 10.0
-"""Seconds between two looks at the files that hold tokens."""
-
 
 @dataclass(slots=True)
 class Events:
@@ -43,8 +37,10 @@ class Means:
     server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = serving
     schedules: Callable[..., Schedules] = Schedules
     tokens: Callable[[int], str] = new_token
-    watch_every: float = _WATCH_EVERY
-    tokens_every: float = _TOKENS_EVERY
+    watch_every: float = 0.2
+    """Seconds between two looks at whether another process has marked something."""
+    tokens_every: float = 10.0
+    """Seconds between two looks at the files that hold tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,11 @@ def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
         journal.close()
 
 
+def journal_if_any(pipeline: Pipeline, clock: Clock) -> contextlib.AbstractContextManager[Journal | None]:
+    """The journal, or None where nothing ran yet: looking makes no files."""
+    return open_journal(pipeline, clock) if Journal.exists(pipeline.journal) else contextlib.nullcontext()
+
+
 def _inode(path: Path) -> int | None:
     try:
         return path.stat().st_ino
@@ -94,7 +99,6 @@ class Project:
     """An opened project: what a command that writes works with."""
 
     ports: Ports
-    lease: Lease
     warehouse: Destination
     journal: Journal
 
@@ -134,7 +138,7 @@ def open_files(pipeline: Pipeline, *, command: str) -> Iterator[Project]:
         privacy = _privacy(pipeline, journal, random, warehouse)
         ports = make_ports(pipeline, journal, warehouse, {}, privacy, clock=clock, random=random, fence=lease.fence)
         erase(ports)
-        yield Project(ports, lease, warehouse, journal)
+        yield Project(ports, warehouse, journal)
 
 
 def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination) -> Privacy:
@@ -196,9 +200,7 @@ def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
     here, clock = files(pipeline, journal=False), SystemClock()
     os.umask(0o077)
     order, targets = placing.order_path(here.journal), [here.warehouse, here.private]
-    with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(open_journal(pipeline, clock))
-        stack.enter_context(_lease(pipeline, journal, "db rebuild"))
+    with open_journal(pipeline, clock) as journal, _lease(pipeline, journal, "db rebuild"):
         sweep(pipeline)
         with contextlib.closing(
             duckdb_warehouse(placing.staged(here.warehouse), placing.staged(here.private), clock)
@@ -296,7 +298,7 @@ async def open_project(
             if is_due(ports):
                 # Before anything else is written or published.
                 await asyncio.to_thread(erase if share is None else _erase_alone, ports)
-            yield Project(ports, lease, warehouse, owed)
+            yield Project(ports, warehouse, owed)
 
 
 def run_in_project(
@@ -338,21 +340,16 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
     from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415 - only where pages are made
 
     def how_it_is() -> Status:
-        known = Journal.exists(pipeline.journal)
-        with open_journal(pipeline, clock) if known else contextlib.nullcontext() as journal:
+        with journal_if_any(pipeline, clock) as journal:
             return status(pipeline, journal, None, clock=clock, alive=alive, next_time=next_time)
 
     def deliveries(connection: str, booking: str) -> list[Delivery]:
-        if not Journal.exists(pipeline.journal):
-            return []
-        with open_journal(pipeline, clock) as journal:
-            return journal.inbox.about(connection, booking, _SHOWN)
+        with journal_if_any(pipeline, clock) as journal:
+            return journal.inbox.about(connection, booking, _SHOWN) if journal else []
 
     def canaries() -> frozenset[str]:
-        if not Journal.exists(pipeline.journal):
-            return frozenset()
-        with open_journal(pipeline, clock) as journal:
-            return canary.holds(journal, [each.name for each in pipeline.connections])
+        with journal_if_any(pipeline, clock) as journal:
+            return canary.holds(journal, [each.name for each in pipeline.connections]) if journal else frozenset()
 
     may_act = bool(pipeline.dashboard_token or pipeline.dashboard.user_header)
     return Source(

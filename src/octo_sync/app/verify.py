@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.places import duckdb_warehouse, published, read_file
-from octo_sync.app.project import make_ports, open_clients, open_connections, open_journal, run_in_project
+from octo_sync.app.project import journal_if_any, make_ports, open_clients, open_connections, run_in_project
 from octo_sync.app.reading import reader as reader_of
 from octo_sync.errors import ConfigError, LeaseHeld, WarehouseError
 from octo_sync.flows.contacts import Privacy
@@ -96,9 +96,9 @@ def verify_against_service(
                 stack.callback(scratch.close)
                 privacy = Privacy("drop", b"")
                 clients = await open_clients(stack, pipeline, clock, random)
-                if Journal.exists(pipeline.journal):
-                    # What was erased is left out of this side too.
-                    with open_journal(pipeline, clock) as owned:
+                with journal_if_any(pipeline, clock) as owned:
+                    if owned:
+                        # What was erased is left out of this side too.
                         privacy = Privacy.open("drop", owned, random)
                         restore_paces(owned, clients.values(), clock)
                         adopt_meanings(clients, owned, journal)
@@ -115,7 +115,7 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
     clock = SystemClock()
     known: list[tuple[str, str]] = []
-    with open_journal(pipeline, clock) if Journal.exists(pipeline.journal) else contextlib.nullcontext() as journal:
+    with journal_if_any(pipeline, clock) as journal:
         means = {c.name: booking_dates_mean(c, journal) for c in pipeline.connections}
     where = published(pipeline)
     if isinstance(where, str) or where.exists():

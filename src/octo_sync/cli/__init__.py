@@ -254,13 +254,8 @@ def _mistaken(mistake: click.ClickException) -> None:
         return
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
     hint = f" ({context.command_path} --help)" if context else ""
-    if (
-        isinstance(mistake, click.NoSuchOption)
-        and context
-        and context.command is root
-        and mistake.option_name in _BEHIND
-    ):
-        option = mistake.option_name
+    option = mistake.option_name if isinstance(mistake, click.NoSuchOption) else ""
+    if option in _BEHIND and context and context.command is root:
         hint = f" Put it behind the command: octo-sync status {option} {_BEHIND[option]}"
     if mistake.message.startswith("Got unexpected extra argument"):
         hint = f"; a pipeline is named with -p{hint}"

@@ -13,7 +13,7 @@ from octo_sync.flows.publish import sql_files
     "--next", "next_", is_flag=True, help="Run them on what would be published next; shows why a publish was refused."
 )
 @options.as_json
-def command(project: options.Places, *, limit: int, next_: bool, json_: bool) -> int:
+def command(project: options.Places, *, limit: int, next_: bool) -> int:
     """Run the data tests in warehouse/checks on the read copy.
 
     A check is a query that must return no row. Exit code 3 = one returned some.
@@ -26,14 +26,14 @@ def command(project: options.Places, *, limit: int, next_: bool, json_: bool) ->
         with options.open_copy(project) as copy:
             found = [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
     failed = [(check, rows) for check, rows in found if rows.rows]
-    if json_:
-        results = [
-            console.fields(check, "name", "description")
-            | {"ok": not rows.rows, "rows": console.dicts(rows.columns, rows.rows), "truncated": rows.truncated}
-            for check, rows in found
-        ]
-        console.document("check", {"ok": not failed, "checks": results})
-        return 3 if failed else 0
+    code = 3 if failed else 0
+    results = [
+        console.fields(check, "name", "description")
+        | {"ok": not rows.rows, "rows": console.dicts(rows.columns, rows.rows), "truncated": rows.truncated}
+        for check, rows in found
+    ]
+    if console.wrote_json("check", {"ok": not failed, "checks": results}):
+        return code
     widest = max((len(check.name) for check, _ in found), default=0)
     for check, rows in found:
         word = console.styled("fail", fg="red", bold=True) if rows.rows else console.styled("ok  ", fg="green")
@@ -42,4 +42,4 @@ def command(project: options.Places, *, limit: int, next_: bool, json_: bool) ->
             console.write_rows(rows.columns, rows.rows, "table")
     if not found:
         console.note("There are no checks: warehouse/checks is empty.")
-    return 3 if failed else 0
+    return code

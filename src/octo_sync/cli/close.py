@@ -29,7 +29,7 @@ _MARTS = {
 @click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
 @options.places_of
 @options.as_json
-def command(period: str | None, project: options.Places, *, incomplete: bool, json_: bool) -> int:
+def command(period: str | None, project: options.Places, *, incomplete: bool) -> int:
     """Close a month of travel: its figures stay, later changes are adjustments.
 
     MONTH is such as 2026-10. Its sold bookings, taxes, refunds due and deferred revenue are kept as they are in the read
@@ -41,18 +41,9 @@ def command(period: str | None, project: options.Places, *, incomplete: bool, js
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
     told = _told(project) if wanted else {}
-    altered = [
-        each.period for each in wanted
-        if each.is_altered
-        or any(
-            (row["digest"], row["closed_at_utc"], row["was_complete"]) != (each.digest, each.closed_at, each.is_complete)
-            for row in told["figures"]
-            if row["period"] == each.period
-        )
-    ]  # fmt: skip
     shown = [(each, *_of(each.period, told)) for each in wanted]
-    if json_:
-        console.document("close", {"altered": altered, "periods": [_document(*each) for each in shown]})
+    altered = [kept.period for kept, figures, *_ in shown if kept.is_altered or not _agree(kept, figures)]
+    if console.wrote_json("close", {"altered": altered, "periods": [_document(*each) for each in shown]}):
         return 3 if altered else 0
     for each in shown:
         _print(*each)
@@ -83,6 +74,12 @@ def _told(project: options.Places) -> dict[str, list[Row]]:
         refuse_older(copy.name, lambda sql: copy.sql(sql).rows())
         found = {name: copy.sql(f"select * from marts.{mart}").fetch().records() for name, mart in _MARTS.items()}  # noqa: S608 - our names
     return {name: [{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for name, rows in found.items()}
+
+
+def _agree(kept: Closing, figures: Sequence[Row]) -> bool:
+    """Whether readers have the figures that were kept."""
+    marks = kept.digest, kept.closed_at, kept.is_complete
+    return all((row["digest"], row["closed_at_utc"], row["was_complete"]) == marks for row in figures)
 
 
 def _of(period: str, told: Mapping[str, Sequence[Row]]) -> tuple[list[Row], list[Row], list[Row]]:

@@ -23,7 +23,7 @@ command.default = "show"
 @options.project
 @click.option("--origin", is_flag=True, help="Also show where each value comes from.")
 @options.as_json
-def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> None:
+def show(pipeline: str | None, directory: Path, *, origin: bool) -> None:
     """Show the pipeline file's path and every value in force; of a token only its source."""
     loaded, missing = options.without_tokens(directory, pipeline)
     unset = dict(mistake.split(": ", 1) for mistake in missing)
@@ -31,9 +31,8 @@ def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) ->
         (key, f"not set ({unset[key]})", "") if key in unset else (key, setting.value, setting.origin)
         for key, setting in loaded.settings.items()
     ]
-    if json_:
-        settings = {key: {"value": value, "origin": where} for key, value, where in rows}
-        console.document("config", {"path": str(loaded.path), "settings": settings})
+    settings = {key: {"value": value, "origin": where} for key, value, where in rows}
+    if console.wrote_json("config", {"path": str(loaded.path), "settings": settings}):
         return
     console.note(f"# {loaded.path}")
     width = console.terminal_width()
@@ -56,18 +55,16 @@ def _line(key: str, value: object) -> str:
 @command.command("validate", epilog=options.example("config validate"))
 @options.project
 @options.as_json
-def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+def validate(pipeline: str | None, directory: Path) -> int:
     """List every mistake in the pipeline file; exit 2 when there is one."""
     found: dict[str, object] = {"ok": True, "error": None, "mistakes": [], "warnings": []}
     try:
         loaded = options.load_pipeline(directory, pipeline)
     except ConfigError as error:
-        if not json_:
-            raise
-        console.document("validate", found | {"ok": False, "error": str(error), "mistakes": error.mistakes})
-        return 2
-    if json_:
-        console.document("validate", found | {"warnings": loaded.warnings})
+        if console.wrote_json("validate", found | {"ok": False, "error": str(error), "mistakes": error.mistakes}):
+            return 2
+        raise
+    if console.wrote_json("validate", found | {"warnings": loaded.warnings}):
         return 0
     console.warn(loaded.warnings)
     names = ", ".join(c.name for c in loaded.connections)

@@ -5,12 +5,12 @@ import io
 import json
 import logging
 import math
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,8 @@ def clean(text: str) -> str:
 
 def color() -> bool:
     """Whether stdout may have colours."""
-    wish = (click.get_current_context().find_root().obj or {}).get("color", "auto")
-    if wish != "auto":
-        return bool(wish == "always")
-    if os.environ.get("NO_COLOR"):  # noqa: TID251 - a terminal's convention, not configuration
-        return False
-    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))  # noqa: TID251 - the same
+    wanted = click.get_current_context().find_root().color
+    return sys.stdout.isatty() if wanted is None else wanted
 
 
 def styled(text: str, **style: Any) -> str:  # noqa: ANN401 - click's keywords
@@ -53,14 +49,19 @@ def styled(text: str, **style: Any) -> str:  # noqa: ANN401 - click's keywords
     return click.style(text, **style) if color() else text
 
 
+def _state() -> Mapping[str, Any]:
+    """What was said for the whole of the command."""
+    return click.get_current_context().find_root().obj or {}
+
+
 def quiet() -> bool:
     """Whether only errors and data are wanted."""
-    return bool((click.get_current_context().find_root().obj or {}).get("quiet"))
+    return bool(_state().get("quiet"))
 
 
 def logs() -> bool:
     """Whether log lines are written on stderr, so that remarks have to be some."""
-    return bool((click.get_current_context().find_root().obj or {}).get("log_format"))
+    return bool(_state().get("log_format"))
 
 
 def trouble(text: str) -> None:
@@ -134,10 +135,8 @@ def _plain(value: object) -> object:  # noqa: PLR0911 - one line for each kind o
     """What JSON can say of a value: amounts and instants are texts, an endless number is null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # an instant is one too
         return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
@@ -164,9 +163,16 @@ def plain_json(content: object) -> str:
     return json.dumps(_plain(content), ensure_ascii=False)
 
 
-def document(kind: str, content: Mapping[str, Any]) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(_plain({"schema_version": SCHEMA_VERSION, "kind": kind, **content}), indent=2))
+def wants_json() -> bool:
+    """Whether one JSON document takes the place of everything for people."""
+    return bool(_state().get("json"))
+
+
+def wrote_json(kind: str, content: Mapping[str, Any]) -> bool:
+    """Write one JSON document on stdout if it is wanted; whether that was so."""
+    if wants_json():
+        click.echo(json.dumps(_plain({"schema_version": SCHEMA_VERSION, "kind": kind, **content}), indent=2))
+    return wants_json()
 
 
 def _cell(value: object) -> str:
@@ -243,11 +249,8 @@ def rows_text(
 
     lines = [styled(line(heads), bold=True), (" " * _GAP).join("-" * w for w in widths)]
     for row in cells:
-        parts = [row[fold]] if fold is not None else [""]
-        if fold is not None and width is not None:
-            parts = folded(row[fold], widths[fold])
-        lines.append(line(row if fold is None else [*row[:fold], parts[0], *row[fold + 1 :]]))
-        lines += [line([part if i == fold else "" for i in range(len(heads))]) for part in parts[1:]]
+        parts = [folded(part, widths[i]) if i == fold else [part] for i, part in enumerate(row)]
+        lines += map(line, zip_longest(*parts, fillvalue=""))
     return "\n".join(lines)
 
 
@@ -297,11 +300,9 @@ def write_rows(
     else:
         names = unique(columns)
         objects = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-        if form == "jsonl":
+        if not wrote_json("rows", {"columns": names, "rows": objects, **more}):
             for item in objects:
                 click.echo(json.dumps(item))
-        else:
-            document("rows", {"columns": names, "rows": objects, **more})
 
 
 def write_list(
@@ -316,15 +317,15 @@ def write_list(
     least: Sequence[str] = (),
 ) -> None:
     """A list: in JSON the document with its content, else its rows; a person gets a `table`, and a hint below."""
-    if form == "json":
-        document(kind, content)
-    elif form != "table":
+    if wrote_json(kind, content):
+        return
+    if form != "table":
         write_rows(columns, rows, form)
-    else:
-        if rows:
-            table(columns, rows, fold=fold, least=least)
-        if hint:
-            note(hint)
+        return
+    if rows:
+        table(columns, rows, fold=fold, least=least)
+    if hint:
+        note(hint)
 
 
 def clock_time() -> str:

@@ -28,16 +28,14 @@ def _place(value: str) -> Path | str:
     return value if value.startswith(("postgresql://", "postgres://")) else Path(value)
 
 
-def _versions(project: options.Places, loaded: Pipeline, *, json_: bool) -> int:
+def _versions(loaded: Pipeline) -> int:
     """The versions of both schemas, this program's and those that are there."""
     # First: a restore that was cut off is finished by it.
-    journal = next(iter(options.ask_journal(project, lambda journal: [journal.schema_version()])), None)
+    journal = next(iter(options.ask_journal(loaded, lambda journal: [journal.schema_version()])), None)
     schema = _schema(loaded)
     rows = [("warehouse schema", SCHEMA_VERSION, schema), ("journal schema", newest_schema(), journal)]
-    if json_:
-        found = {name.split()[0]: {"program": ours, "file": there} for name, ours, there in rows}
-        console.document("db_version", {"schema": found["warehouse"], "journal": found["journal"]})
-    else:
+    found = {name.split()[0]: {"program": ours, "file": there} for name, ours, there in rows}
+    if not console.wrote_json("db_version", {"schema": found["warehouse"], "journal": found["journal"]}):
         console.write_rows(("what", "this program", "there"), [(*row[:2], row[2] or "-") for row in rows], "table")
     return 3 if schema not in (None, SCHEMA_VERSION) else 0
 
@@ -52,22 +50,20 @@ def _schema(loaded: Pipeline) -> int | None:
 
 
 @command.command("migrate", epilog=options.example("db migrate --check"))
-@options.places_of
+@options.pipeline_of
 @click.option("--check", is_flag=True, help="Only show the versions; exit 3 when they differ.")
 @options.as_json
-def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
+def migrate(loaded: Pipeline, *, check: bool) -> int:
     """Bring the databases to this program's schema; every command that writes does so by itself.
 
     It can be interrupted at any moment: the next one finishes it.
     """
-    loaded = options.with_pipeline(project)
     if check:
-        return _versions(project, loaded, json_=json_)
+        return _versions(loaded)
     with open_files(loaded, command="db migrate") as opened:
         taken = opened.warehouse.migrated
-    if json_:
-        steps = [console.fields(step, "version", "what") for step in taken]
-        console.document("db_migrate", {"schema": SCHEMA_VERSION, "steps": steps})
+    steps = [console.fields(step, "version", "what") for step in taken]
+    if console.wrote_json("db_migrate", {"schema": SCHEMA_VERSION, "steps": steps}):
         return 0
     for step in taken:
         click.echo(f"version {step.version}  {step.what}")
@@ -80,14 +76,13 @@ def migrate(project: options.Places, *, check: bool, json_: bool) -> int:
 
 @command.command("backup", epilog=options.example("db backup ../octo-backup"))
 @click.argument("target", type=options.FOLDER)
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def backup(target: Path, project: options.Places, *, json_: bool) -> None:
+def backup(target: Path, loaded: Pipeline) -> None:
     """Copy warehouse, private file and journal into the new directory TARGET.
 
     It holds personal data, only its owner may read it, and it appears only when complete. `serve` must not run.
     """
-    loaded = options.with_pipeline(project)
     here = files(loaded)
     if not here.warehouse.exists():
         raise click.UsageError(f"There is nothing to back up: {here.warehouse} does not exist yet.")
@@ -95,30 +90,24 @@ def backup(target: Path, project: options.Places, *, json_: bool) -> None:
         opened.warehouse.close()
         now, run = opened.ports.clock.now(), opened.ports.run_id
         made = back_up(here, target, now=now, run=run, name=loaded.name)
-    if json_:
-        console.document("db_backup", {"path": str(target), "bytes": made.size, "files": made.files})
-    else:
-        files_said = f"{len(made.files)} files and a manifest"
-        console.outcome(
-            "backed up", f"{target} ({console.bytes_text(made.size)}) · {files_said} · {made.created_at[:19]}Z"
-        )
+    if not console.wrote_json("db_backup", {"path": str(target), "bytes": made.size, "files": made.files}):
+        size, what = console.bytes_text(made.size), f"{len(made.files)} files and a manifest"
+        console.outcome("backed up", f"{target} ({size}) · {what} · {made.created_at[:19]}Z")
 
 
 @command.command("restore", epilog=options.example("db restore ../octo-backup --force"))
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def restore(source: Path, project: options.Places, *, force: bool, json_: bool) -> None:
+def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
     """Restore the backup in SOURCE, and mark everything for the next sync.
 
     The backup is verified first, and replaces the project in one step.
     """
-    loaded = options.with_pipeline(project)
     manifest, kept = restore_files(loaded, source, force=force)
-    if json_:
-        document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
-        console.document("db_restore", document)
+    document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
+    if console.wrote_json("db_restore", document):
         return
     size = console.bytes_text(manifest.size)
     console.outcome("restored", f"the state of {manifest.created_at[:19]}Z ({size}); everything is marked")
@@ -142,25 +131,21 @@ def restore(source: Path, project: options.Places, *, force: bool, json_: bool) 
     type=_place,
     help="With --from: the journal's file or address.",
 )
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def rebuild(
-    former: Path | str | None, former_journal: Path | str | None, project: options.Places, *, json_: bool
-) -> None:
+def rebuild(former: Path | str | None, former_journal: Path | str | None, loaded: Pipeline) -> None:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
     It makes no network calls. The former files are kept. With --from a project moves with all it has.
     """
-    loaded = options.with_pipeline(project)
     if former is not None:
-        _moved(move(loaded, former, former_journal), json_=json_)
+        _moved(move(loaded, former, former_journal))
         return
     if former_journal is not None:
         raise click.UsageError("--journal goes with --from.")
     made, kept = rebuild_files(loaded)
-    if json_:
-        document = console.fields(made, "rows", "marked", "unread") | {"kept": [str(path) for path in kept]}
-        console.document("db_rebuild", document)
+    document = console.fields(made, "rows", "marked", "unread") | {"kept": [str(path) for path in kept]}
+    if console.wrote_json("db_rebuild", document):
         return
     marked = f"everything is marked ({made.marked:,} subjects)"
     console.outcome("rebuilt", f"{made.rows:,} rows taken over; {marked}")
@@ -173,10 +158,9 @@ def rebuild(
     console.note("Fetch everything anew: octo-sync sync")
 
 
-def _moved(made: Moved, *, json_: bool) -> None:
-    if json_:
-        tables = [console.fields(table, "table", "rows", "digest") for table in made.tables]
-        console.document("db_rebuild", console.fields(made, "rows", "journal_rows") | {"tables": tables})
+def _moved(made: Moved) -> None:
+    tables = [console.fields(table, "table", "rows", "digest") for table in made.tables]
+    if console.wrote_json("db_rebuild", console.fields(made, "rows", "journal_rows") | {"tables": tables}):
         return
     kept = "" if made.journal_rows is None else f" and {made.journal_rows:,} of the journal"
     equal = f"{len(made.tables)} tables are equal in both"

@@ -26,7 +26,7 @@ from octo_sync.cli import console, options
     show_default=True,
 )
 @options.as_json
-def command(*, seed: int, bookings: int, products: int, days: int, directory: Path, json_: bool) -> int:
+def command(*, seed: int, bookings: int, products: int, days: int, directory: Path) -> int:
     """Run everything on the built-in sandbox: pull, serve, publish, verify.
 
     Exit code 0 = the copy equals the service, 1 = it does not.
@@ -36,7 +36,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
 
         control = base_url.removesuffix("/octo/v1") + "/_sandbox"
         summary = acts.ask(f"{control}/state/summary")
-        if not json_:
+        if not console.wants_json():
             console.label(
                 "Sandbox",
                 f"{base_url.removesuffix('/octo/v1')}   1 supplier · 3 channels · "
@@ -49,20 +49,16 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
     report = acts.show(loaded)
     well = result.status == "ok" and result.published is not None and not result.published.failed
     code = 0 if well and told.complete and told.mixed and not proof.differences and compared.well else 1
-    if json_:
-        console.document(
-            "demo",
-            {
-                "equal": not proof.differences,
-                "differences": proof.differences,
-                **console.fields(proof.copy, "rows", "money", "statuses"),
-                **console.fields(result, "status", "seconds"),
-                "webhooks": asdict(told),
-                "reconcile": asdict(compared),
-                "report": str(report),
-            },
-        )
-    else:
+    document = {
+        "equal": not proof.differences,
+        "differences": proof.differences,
+        **console.fields(proof.copy, "rows", "money", "statuses"),
+        **console.fields(result, "status", "seconds"),
+        "webhooks": asdict(told),
+        "reconcile": asdict(compared),
+        "report": str(report),
+    }
+    if not console.wrote_json("demo", document):
         for entry in result.quarantined[:5]:
             click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
         console.summary(

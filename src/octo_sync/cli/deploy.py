@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -61,15 +62,13 @@ def _values(name: str | None, directory: Path) -> dict[str, object]:
     return deploy.values(loaded, document, _host(place), place)
 
 
-def _host(directory: Path) -> "Host":
+def _host(directory: Path) -> Host:
     """This machine, as far as units and crontabs have to know it."""
     beside = Path(sys.executable).with_name("octo-sync")
     owner = ""
-    if directory.exists():
-        try:
-            owner = directory.owner()
-        except (KeyError, NotImplementedError):
-            owner = ""  # an id without a name, or a system without either
+    # It may not be there yet, its id may have no name, and some systems have neither.
+    with suppress(FileNotFoundError, KeyError, NotImplementedError):
+        owner = directory.owner()
     return Host(
         program=beside if beside.exists() else Path(sys.argv[0]).absolute(),
         python=Path(sys.base_prefix),

@@ -18,7 +18,6 @@ from octo_sync.app.machine import SystemClock, alive, new_token, run_until_done
 from octo_sync.app.places import published
 from octo_sync.cli import console, options, versions
 from octo_sync.errors import ConfigError, OctoSyncError
-from octo_sync.flows.backup.place import finish_placing
 from octo_sync.flows.doctor.address import certificate_of, reach, webhook_findings
 from octo_sync.flows.doctor.advice import NONE, Fix, advise
 from octo_sync.flows.doctor.conformance import score
@@ -41,7 +40,7 @@ from octo_sync.pipeline import Pipeline
 @click.option("--offline", is_flag=True, help="Make no network calls.")
 @click.option("--quick", is_flag=True, help="Only test that services answer: about five calls each.")
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool, json_: bool) -> int:
+def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool) -> int:
     """Check environment, credentials and services, and suggest fixes.
 
     It makes at most sixteen calls per service, one of them with a wrong token, and writes nothing. Exit code 1 = something
@@ -49,13 +48,12 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
     """
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
     found = [*machine(versions()), *found]
-    if json_:
-        findings = [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found]
-        services = [_conformance(each) for each in examined if each.checks]
-        console.document("doctor", {"ok": exit_code(found) == 0, "findings": findings, "services": services})
-    else:
+    findings = [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found]
+    services = [_conformance(each) for each in examined if each.checks]
+    code = exit_code(found)
+    if not console.wrote_json("doctor", {"ok": code == 0, "findings": findings, "services": services}):
         report(found)
-    return exit_code(found)
+    return code
 
 
 def _conformance(examined: Examined) -> dict[str, Any]:
@@ -137,8 +135,9 @@ def _webhooks(loaded: Pipeline) -> list[Finding]:
     if Journal.exists(loaded.journal):
         with Journal.open(loaded.journal, clock=clock) as journal:
             lease = journal.leases.last()
-    runs = lease is not None and lease.released_at is None and alive(lease.pid, lease.host)
-    serves = lease is not None and runs and lease.owner.startswith("serve")
+    serves = bool(
+        lease and lease.owner.startswith("serve") and lease.released_at is None and alive(lease.pid, lease.host)
+    )
     reached = reach(loaded.webhooks.url, new_token(24), trusted())
     found = webhook_findings(loaded.webhooks.url, reached, serves=serves)
     if reached.certificate_ends is not None:
@@ -156,9 +155,8 @@ def _files(loaded: Pipeline) -> list[Finding]:
     contradicted, free = dict[str, int](), dict[str, int]()
     broken: list[Finding] = []
     try:
-        finish_placing(loaded.journal_path)
-        if Journal.exists(loaded.journal):
-            with Journal.open(loaded.journal, clock=SystemClock()) as journal:
+        with options.open_journal(loaded) or contextlib.nullcontext() as journal:
+            if journal:
                 lease, entries, pii = journal.leases.last(), journal.quarantine.entries(), rule(loaded, journal)
     except OctoSyncError as error:
         broken.append(Finding("files", "journal", "fail", str(error)))
@@ -172,9 +170,8 @@ def _files(loaded: Pipeline) -> list[Finding]:
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
     databases = (loaded.destination, loaded.private_path, loaded.journal, loaded.publish.path)
-    follows = Finding("files", "pii", "ok", pii.text)
-    if not pii.is_settled:
-        follows = Finding("files", "pii", "warn", pii.text, advise("rule"))
+    settled = pii.is_settled
+    follows = Finding("files", "pii", "ok" if settled else "warn", pii.text, NONE if settled else advise("rule"))
     found = files(
         loaded.directory,
         private=[each for each in databases if isinstance(each, Path)],

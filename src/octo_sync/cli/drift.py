@@ -21,10 +21,10 @@ def command(path: str | None, connection: str | None, project: options.Places, *
             found = accept(journal, path, connection)
         if not found:
             raise click.UsageError(f"{path} is not missing; octo-sync drift lists what is.")
-        if form == "json":
-            console.document("drift-accept", {"accepted": [{"connection": e.connection, "path": e.key} for e in found]})
-        for entry in () if form == "json" else found:
-            click.echo(f"accepted  {entry.connection}:{console.clean(entry.key)}")
+        accepted = [{"connection": entry.connection, "path": entry.key} for entry in found]
+        if not console.wrote_json("drift-accept", {"accepted": accepted}):
+            for entry in found:
+                click.echo(f"accepted  {entry.connection}:{console.clean(entry.key)}")
         console.note("The values go with the next sync: octo-sync sync")
         return
     entries = options.ask_journal(project, lambda journal: journal.quarantine.entries())

@@ -66,7 +66,6 @@ def command(
     raw: bool,
     force: bool,
     timeout: float,
-    json_: bool,
 ) -> None:
     """Write tables, marts, questions or a query into files.
 
@@ -94,10 +93,9 @@ def command(
                 _write(copy, project, item, path, kind, raw=raw, force=force)
                 for item, (path, kind) in zip(items, files, strict=True)
             ]
-    if json_:
-        held = {"sheets": [{"name": name, "rows": rows} for name, rows in sheets.items()]} if sheets else {}
-        made = [{"path": str(one.path), "rows": one.rows, "bytes": one.size, **held} for one in written]
-        console.document("export", {"files": made})
+    held = {"sheets": [{"name": name, "rows": rows} for name, rows in sheets.items()]} if sheets else {}
+    made = [{"path": str(one.path), "rows": one.rows, "bytes": one.size, **held} for one in written]
+    if console.wrote_json("export", {"files": made}):
         return
     for item, one in zip(items, written, strict=False):
         count = f"{len(sheets)} sheets, " if sheets else ""

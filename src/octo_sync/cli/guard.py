@@ -29,16 +29,14 @@ def bounded(timeout: float | None) -> Iterator[None]:
         click.echo(f"octo-sync: error: The query did not stop after {timeout:g} s and was ended.", err=True)
         os._exit(1)
 
-    timer = threading.Timer(timeout + _GRACE, end) if timeout else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    try:
-        with _little_memory():
-            yield
-    finally:
-        if timer is not None:
-            timer.cancel()
+    with contextlib.ExitStack() as stack:
+        if timeout:
+            timer = threading.Timer(timeout + _GRACE, end)
+            timer.daemon = True
+            timer.start()
+            stack.callback(timer.cancel)
+        stack.enter_context(_little_memory())
+        yield
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -58,16 +59,6 @@ def param(text: str = "A value for a question's parameter; repeatable.") -> Call
     return click.option("--param", "given", metavar="NAME=VALUE", multiple=True, help=text)
 
 
-def places_of(function: F) -> F:
-    """The same, for commands that only look, or write where something is: the command gets one `project`."""
-
-    @functools.wraps(function)
-    def with_places(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
-        return function(*args, project=places(directory, pipeline), **given)
-
-    return project(cast("F", with_places))
-
-
 def example(words: str) -> str:
     """A line to copy, given without the program's name, for the end of a command's `--help`."""
     return f"\b\nExample: octo-sync {words}"  # \\b keeps it on one line
@@ -88,49 +79,42 @@ def color(**more: Any) -> Callable[[F], F]:  # noqa: ANN401 - of `click.option`
 def _colored(ctx: click.Context, _: click.Parameter, wish: str | None) -> None:
     if wish is None:
         return
-    root = ctx.find_root()
-    root.ensure_object(dict)["color"] = wish
     if wish == "auto":
         environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
         wish = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
-    ctx.color = root.color = {"always": True, "never": False}.get(wish)
+    ctx.color = ctx.find_root().color = {"always": True, "never": False}.get(wish)
 
 
 def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
     if wanted:
-        ctx.find_root().obj[parameter.name] = True
-
-
-def with_tokens(function: F) -> F:
-    """The same, for commands that call services: the command gets the pipeline, `loaded`."""
-
-    @functools.wraps(function)
-    def with_loaded(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
-        return function(*args, loaded=load_pipeline(directory, pipeline), **given)
-
-    return project(cast("F", with_loaded))
+        ctx.find_root().ensure_object(dict)[parameter.name] = True
 
 
 def as_form(function: F) -> F:
     """`--format` for rows, and `--json` for the one everybody knows: the command gets one `form`."""
-
-    @functools.wraps(function)
-    def with_form(*args: object, form: str, json_: bool, **given: object) -> object:
-        return function(*args, form="json" if json_ else form, **given)
-
     return click.option(
         "--format",
         "form",
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
+        callback=_form,
         help="How rows are written; jsonl is one JSON object a line, md a Markdown table.",
-    )(as_json(cast("F", with_form)))
+    )(as_json(function))
+
+
+def _form(ctx: click.Context, _: click.Parameter, form: str) -> str:
+    state = ctx.find_root().ensure_object(dict)
+    state["json"] = bool(state.get("json")) or form == "json"
+    return "json" if state["json"] else form
 
 
 def as_json(function: F) -> F:
-    """`--json`: one document with `schema_version`."""
-    return click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")(function)
+    """`--json`, for `console.wrote_json`: one document with `schema_version`. Read before all other options."""
+    text = "One JSON document on stdout."
+    return click.option("--json", is_flag=True, is_eager=True, expose_value=False, callback=_for_all, help=text)(
+        function
+    )
 
 
 def limit(default: int, text: str = "Rows to print at most; 0 = all of them.", least: int = 0) -> Callable[[F], F]:
@@ -245,7 +229,8 @@ class Places(NamedTuple):
 
     name: str
     directory: Path
-    read_copy: Path
+    published: Path | str
+    """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
     journal: Path | str
     pipeline: "Pipeline | None"
 
@@ -253,12 +238,6 @@ class Places(NamedTuple):
     def journal_path(self) -> Path:
         """The journal, or where it would be: what lies beside it is there too."""
         return self.pipeline.journal_path if self.pipeline else Path(self.journal)
-
-    @property
-    def published(self) -> Path | str:
-        """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
-        destination = self.pipeline.destination if self.pipeline else None
-        return destination if isinstance(destination, str) else self.read_copy
 
     @property
     def has_published(self) -> bool:
@@ -282,7 +261,8 @@ def places(directory: Path, name: str | None) -> Places:
             show_logs()
             return Places("octo", directory, copy, journal, None)
     loaded, _ = without_tokens(directory, name)
-    return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
+    published = loaded.destination if isinstance(loaded.destination, str) else loaded.publish.path
+    return Places(loaded.name, directory, published, loaded.journal, loaded)
 
 
 def with_pipeline(project: Places) -> "Pipeline":
@@ -290,6 +270,27 @@ def with_pipeline(project: Places) -> "Pipeline":
     if project.pipeline is None:
         raise click.UsageError("This needs a pipeline file; name one, e.g. -p sandbox.")
     return project.pipeline
+
+
+def _given(name: str, found: Callable[[Path, str | None], object]) -> Callable[[F], F]:
+    """`-C` and `-p`, of which the command gets what is found by them, under that name."""
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def with_found(*args: object, pipeline: str | None, directory: Path, **given: object) -> object:
+            return function(*args, **{name: found(directory, pipeline)}, **given)
+
+        return project(cast("F", with_found))
+
+    return decorated
+
+
+places_of = _given("project", places)
+"""For commands that only look: where everything is, as `project`."""
+pipeline_of = _given("loaded", lambda directory, name: with_pipeline(places(directory, name)))
+"""For commands that need the pipeline file and no token: the pipeline, as `loaded`."""
+with_tokens = _given("loaded", load_pipeline)
+"""For commands that call services: the pipeline, as `loaded`."""
 
 
 def published_name(loaded: "Pipeline", *, whole: bool = False) -> str:
@@ -308,16 +309,13 @@ def open_copy(project: Places) -> "Copy":
     return api.Copy(api.reader(project.published, is_whole=True))
 
 
-def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]:
+def ask_journal(project: "Places | Pipeline", ask: "Callable[[Journal], list[T]]") -> list[T]:
     """What the journal answers; nothing when nothing ran yet."""
-    journal = open_journal(project)
-    if journal is None:
-        return []
-    with journal:
-        return ask(journal)
+    with open_journal(project) or nullcontext() as journal:
+        return ask(journal) if journal else []
 
 
-def open_journal(project: Places) -> "Journal | None":
+def open_journal(project: "Places | Pipeline") -> "Journal | None":
     """The journal, or None when nothing ran yet: looking makes no files."""
     from octo_sync.app.machine import SystemClock  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.backup.place import finish_placing  # noqa: PLC0415 - commands start fast
@@ -327,7 +325,7 @@ def open_journal(project: Places) -> "Journal | None":
     return Journal.open(project.journal, clock=SystemClock()) if Journal.exists(project.journal) else None
 
 
-def kept_journal(project: Places) -> "Journal":
+def kept_journal(project: "Places | Pipeline") -> "Journal":
     """The journal, for what only makes sense where something ran."""
     journal = open_journal(project)
     if journal is None:

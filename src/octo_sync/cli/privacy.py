@@ -73,12 +73,11 @@ def _who(function: F) -> F:
 @command.command("list", epilog=options.example("privacy list"))
 @options.places_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> None:
+def list_(project: options.Places) -> None:
     """List the erasures and their progress; nobody is named."""
     erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
-    if json_:
-        console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})
+    if console.wrote_json("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]}):
         return
     console.label("pii", mode)
     if erasures:
@@ -99,24 +98,21 @@ def list_(project: options.Places, *, json_: bool) -> None:
 @command.command("erase", epilog=options.example("privacy erase --email guest@example.com"))
 @_who
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def erase(project: options.Places, *, who: _Who, yes: bool, json_: bool) -> int:
+def erase(loaded: Pipeline, *, who: _Who, yes: bool) -> int:
     """Remove a person from every table, the journal and the copies, for good.
 
     While another process such as `serve` owns the project, that one does it. Exit code 5 = something is left; the next
     command that writes continues.
     """
-    loaded = options.with_pipeline(project)
-    with options.kept_journal(project) as journal:
+    with options.kept_journal(loaded) as journal:
         people = who.people(loaded, journal)
         if not yes:
             options.confirm("Erase this for good? There is no way back.", "Erasing")
         asked = journal.erasures.request(people, who.bookings)
         done = _carried_out(loaded, journal, asked)
-    if json_:
-        console.document("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH})
-    else:
+    if not console.wrote_json("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH}):
         _report(done)
     return 0 if done.done_at and not done.left else 5
 
@@ -130,8 +126,8 @@ def erase(project: options.Places, *, who: _Who, yes: bool, json_: bool) -> int:
     type=options.FILE,
     help="The JSON file to write; it must not exist. Only its owner may read it.",
 )
-@options.places_of
-def export(target: Path, project: options.Places, *, who: _Who) -> None:
+@options.pipeline_of
+def export(target: Path, loaded: Pipeline, *, who: _Who) -> None:
     """Write everything that is stored about a person into a JSON file.
 
     It cannot run beside `serve` or another command that writes: stop that first.
@@ -142,8 +138,7 @@ def export(target: Path, project: options.Places, *, who: _Who) -> None:
         raise click.UsageError(
             f"{target.parent} is no folder; what is stored about a person goes where you say, or nowhere."
         )
-    loaded = options.with_pipeline(project)
-    with options.kept_journal(project) as journal:
+    with options.kept_journal(loaded) as journal:
         people = who.people(loaded, journal)
         found = run_in_project(
             loaded, "privacy export", lambda ports: everything(ports, people, who.bookings), journal=journal

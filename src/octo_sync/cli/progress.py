@@ -23,8 +23,9 @@ def shown(progress: Progress, *, lines: bool = True) -> Iterator[None]:
         with _bars(progress):
             yield
     else:
-        with _said_once(progress) if lines else contextlib.nullcontext():
-            yield
+        if lines:
+            _say_once(progress)
+        yield
         for kind in _ORDER if lines else ():
             if progress.total.get(kind):
                 click.echo(f"{kind:<12} {progress.done.get(kind, 0)}/{progress.total[kind]}", err=True)
@@ -37,8 +38,7 @@ def _expected(progress: Progress) -> str:
     )
 
 
-@contextlib.contextmanager
-def _said_once(progress: Progress) -> Iterator[None]:
+def _say_once(progress: Progress) -> None:
     """Say it in a line for each pace that is found out."""
     said = set[str]()
 
@@ -48,7 +48,6 @@ def _said_once(progress: Progress) -> Iterator[None]:
             click.echo(_expected(progress), err=True)
 
     progress.changed = changed
-    yield
 
 
 @contextlib.contextmanager

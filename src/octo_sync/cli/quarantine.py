@@ -37,13 +37,11 @@ def command(
             options.confirm(f"Drop {what}? It counts as never verified until it is marked again.", "Dropping")
         change = journal.quarantine.drop if drop else journal.quarantine.retry
         entries = change("all" if all_ else ids)
-    _report(entries, drop=drop, form=form)
+    _report(entries, drop=drop)
 
 
-def _report(entries: "list[QuarantineEntry]", *, drop: bool, form: str) -> None:
-    if form == "json":
-        console.document(f"quarantine-{'drop' if drop else 'retry'}", _document(entries))
-    else:
+def _report(entries: "list[QuarantineEntry]", *, drop: bool) -> None:
+    if not console.wrote_json(f"quarantine-{'drop' if drop else 'retry'}", _document(entries)):
         for entry in entries:
             word = "dropped" if drop else "marked"
             click.echo(f"{word}  {entry.id}  {entry.connection}:{entry.resource} {console.clean(entry.key)}")

@@ -32,7 +32,7 @@ command.default, command.default_takes_a_name = "run", True
 
 @command.command("run", epilog=options.example("reconcile run ledger --dry-run"))
 @click.argument("name", required=False)
-@options.places_of
+@options.pipeline_of
 @click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
 @click.option("--html", type=options.FILE, help="Write a page with both rows of each difference.")
 @click.option("--xlsx", type=options.FILE, help="Write a workbook, a sheet for each bucket.")
@@ -41,21 +41,19 @@ command.default, command.default_takes_a_name = "run", True
 @options.as_json
 def run(
     name: str | None,
-    project: options.Places,
+    loaded: Pipeline,
     *,
     travel: str | None,
     html: Path | None,
     xlsx: Path | None,
     csv: Path | None,
     dry_run: bool,
-    json_: bool,
 ) -> int:
     """Compare, and store the differences. The word run may be omitted.
 
     Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was stored.
     """
     window = options.travel_window(travel)
-    loaded = options.with_pipeline(project)
     names = [name] if name else list(loaded.reconciliations)
     if not names:
         raise ConfigError(f"{loaded.path} has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
@@ -64,47 +62,42 @@ def run(
         raise click.UsageError(
             "A file holds one reconciliation: name it, e.g. octo-sync reconcile ledger --html ledger.html."
         )
-    code = _run_all(loaded, names, window, files, dry_run=dry_run, json_=json_)
-    if not dry_run and not show(loaded) and not json_ and loaded.publish.enabled:
+    code = _run_all(loaded, names, window, files, dry_run=dry_run)
+    if not dry_run and not show(loaded) and not console.wants_json() and loaded.publish.enabled:
         console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
     return code
 
 
-def _run_all(
-    loaded: Pipeline, names: Sequence[str], window: Window | None, files: list[Path], *, dry_run: bool, json_: bool
-) -> int:
+def _run_all(loaded: Pipeline, names: Sequence[str], window: Window | None, files: list[Path], *, dry_run: bool) -> int:
     code, documents = 0, []
     for each in names:
         made = make(loaded, each, keep=not dry_run, window=window, files=files)
-        if json_:
-            documents.append(as_document(made.outcome))
-        else:
+        documents.append(as_document(made.outcome))
+        if not console.wants_json():
             print_summary(made.outcome, written=made.files)
         if made.hook_failed:
             console.note(f"The hook of {each} failed: {made.hook_failed}.")
         code = 3 if made.outcome.breached else code
-    if json_:
-        console.document("reconcile", {"reconciliations": documents})
+    console.wrote_json("reconcile", {"reconciliations": documents})
     return code
 
 
 @command.command("list", epilog=options.example("reconcile list"))
-@options.places_of
+@options.pipeline_of
 @options.as_json
-def list_(project: options.Places, *, json_: bool) -> None:
+def list_(loaded: Pipeline) -> None:
     """List the reconciliations of the pipeline and how their last run ended."""
-    loaded = options.with_pipeline(project)
     names = loaded.reconciliations
-    last = options.ask_journal(project, lambda journal: [r for n in names for r in journal.reconciliations.runs(n, 1)])
+    last = options.ask_journal(loaded, lambda journal: [r for n in names for r in journal.reconciliations.runs(n, 1)])
     ended = {run.name: (run.ended_at, run.verdict, run.open_differences, run.new_differences) for run in last}
     rows = [
         (each, _source(table.there), str(table.window), *ended.get(each, (None, "never", None, None)))
         for each, table in names.items()
     ]
     heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
-    if json_:
-        console.document("reconciliations", {"reconciliations": console.dicts(heads, rows)})
-    elif rows:
+    if console.wrote_json("reconciliations", {"reconciliations": console.dicts(heads, rows)}):
+        return
+    if rows:
         console.write_rows(heads, rows, "table")
     else:
         console.note("This pipeline has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
@@ -119,23 +112,23 @@ def list_(project: options.Places, *, json_: bool) -> None:
 @click.option("--undo", is_flag=True, help="Withdraw the acceptance.")
 @click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
 @click.option("--by", metavar="WHO", help="Who accepts.  [default: this user]")
-@options.places_of
+@options.pipeline_of
 def accept(
     key: str,
     note: str | None,
     until: datetime | None,
     name: str | None,
     by: str | None,
-    project: options.Places,
+    loaded: Pipeline,
     *,
     undo: bool,
 ) -> None:
     """Accept the differences of KEY, such as booking_uuid=0d3a…, or withdraw that."""
     if not undo and not note:
         raise click.UsageError("Say why with --note.")
-    which = _one(project, name)
+    which = _one(loaded, name)
     day = until.date() if until else None
-    with options.kept_journal(project) as journal:
+    with options.kept_journal(loaded) as journal:
         if undo:
             journal.reconciliations.unaccept(which, key)
             click.echo(f"no longer accepted  {key} of {which}")
@@ -153,8 +146,7 @@ def _source(there: ThereTable) -> str:
     return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"
 
 
-def _one(project: options.Places, name: str | None) -> str:
-    loaded = options.with_pipeline(project)
+def _one(loaded: Pipeline, name: str | None) -> str:
     known = list(loaded.reconciliations)
     if name is None and len(known) != 1:
         raise click.UsageError(

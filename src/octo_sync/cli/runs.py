@@ -19,7 +19,7 @@ def command(run: str | None, project: options.Places, *, limit: int, form: str) 
     if run is None:
         _list(project, limit, form)
     else:
-        _show(project, run, form)
+        _show(project, run)
 
 
 def _list(project: options.Places, limit: int, form: str) -> None:
@@ -47,7 +47,7 @@ def _list(project: options.Places, limit: int, form: str) -> None:
     console.write_list(form, "runs", document, heads, rows, hint=hint, fold="error", least=least)
 
 
-def _show(project: options.Places, run: str, form: str) -> None:
+def _show(project: options.Places, run: str) -> None:
     most = 1 if run == "last" else 10_000
     newest = options.ask_journal(project, lambda journal: journal.runs.last(most))
     found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
@@ -56,8 +56,7 @@ def _show(project: options.Places, run: str, form: str) -> None:
     if len(found) > 1 and found[0].run_id != run:
         raise click.UsageError(f"{len(found)} runs begin with {run!r}; say more of the id.")
     about = run_document(found[0])
-    if form == "json":
-        console.document("run", about)
+    if console.wrote_json("run", about):
         return
     for name in ("run_id", "command", "pipeline", "status"):
         console.label(name.replace("_id", ""), str(about[name]))

@@ -124,7 +124,7 @@ def _announce(base_url: str, config: "SandboxConfig") -> None:
 @options.project
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many changes.")
 @options.as_json
-def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, json_: bool) -> None:
+def trigger(event: str, pipeline: str | None, directory: Path, *, count: int) -> None:
     """Change bookings, products or availability at the sandbox, so that it sends webhooks.
 
     Only a service on this machine is ever changed.
@@ -138,9 +138,9 @@ def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, js
         # A service tells of a booking only the token that made it.
         asked["token"] = services[0].token.reveal()
     changes = _control(services[0].base_url, "traffic", asked)["changes"]
-    if json_:
-        console.document("trigger", {"changes": changes})
-    for change in () if json_ else changes:
+    if console.wrote_json("trigger", {"changes": changes}):
+        return
+    for change in changes:
         click.echo(f"{change.get('kind', event)}  {change.get('uuid') or change.get('product_id') or ''}")
 
 

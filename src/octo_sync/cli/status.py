@@ -1,6 +1,7 @@
 """`octo-sync status`: how fresh and complete the copy is, and what is pending."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,30 +31,25 @@ _PUBLISHED_AT = (
     "--fail-if-stale", "limit", metavar="AGE", help="Exit with code 3 when something was not verified within this time."
 )
 @options.as_json
-def command(project: options.Places, *, limit: str | None, json_: bool) -> int:
+def command(project: options.Places, *, limit: str | None) -> int:
     """Show how fresh and complete the copy is, and what is pending.
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
     seconds = _seconds(limit)
-    journal = options.open_journal(project)
-    copy = options.open_copy(project) if project.has_published else None
-    try:
+    with (
+        options.open_journal(project) or nullcontext() as journal,
+        options.open_copy(project) if project.has_published else nullcontext() as copy,
+    ):
         ask = (lambda sql: copy.sql(sql).rows()) if copy else None
         found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive, next_time=next_time)
         published = _published(project, copy)
-    finally:
-        if copy:
-            copy.close()
-        if journal:
-            journal.close()
     stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
     if seconds is not None and not found.connections:
         stale = [project.name]
-    if json_:
-        more = {"stale": stale, "stale_after_seconds": seconds} if seconds is not None else {}
-        console.document("status", {"pipeline": project.name, **as_document(found), "read_copy": published, **more})
-    else:
+    more = {"stale": stale, "stale_after_seconds": seconds} if seconds is not None else {}
+    document = {"pipeline": project.name, **as_document(found), "read_copy": published, **more}
+    if not console.wrote_json("status", document):
         _report(found, project, published)
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
@@ -110,10 +106,9 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
 
 
 def _running(found: Status) -> None:
-    if found.running:
-        now_running = found.running
-        since = console.instant_text(now_running.since)
-        console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
+    if running := found.running:
+        since = console.instant_text(running.since)
+        console.label("Running", f"{running.owner} (pid {running.pid} on {running.host}), since {since}")
     for worker in found.workers:
         console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
 

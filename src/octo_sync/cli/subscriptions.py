@@ -36,28 +36,28 @@ def command() -> None:
 
 @command.command("ensure", epilog=options.example("subscriptions ensure"))
 @_of_each
-def ensure(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
+def ensure(loaded: Pipeline, only: tuple[str, ...]) -> int:
     """Create or repair, so that each service has exactly one subscription at webhooks.url.
 
     Exit code 1 = no connection has one, 5 = some have none, 4 = a token is refused.
     """
-    return _change("ensure", loaded, only, json_=json_)
+    return _change("ensure", loaded, only)
 
 
 @command.command("rotate", epilog=options.example("subscriptions rotate"))
 @_of_each
-def rotate(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
+def rotate(loaded: Pipeline, only: tuple[str, ...]) -> int:
     """Give each subscription a new address and secret, without losing a delivery.
 
     The old ones stay valid for an hour after the first delivery to the new address, and a day at most.
     """
-    return _change("rotate", loaded, only, json_=json_)
+    return _change("rotate", loaded, only)
 
 
 @command.command("remove", epilog=options.example("subscriptions remove"))
 @_of_each
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
+def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool) -> int:
     """Delete our subscriptions at the services, and accept no more deliveries.
 
     `serve` creates none again until `subscriptions ensure` is run.
@@ -65,12 +65,12 @@ def remove(loaded: Pipeline, only: tuple[str, ...], *, yes: bool, json_: bool) -
     if not yes:
         names = ", ".join(_names(loaded, only))
         options.confirm(f"Delete the subscription of {names}? Then only pulls keep the copy fresh.", "Removing")
-    return _change("remove", loaded, only, json_=json_)
+    return _change("remove", loaded, only)
 
 
 @command.command("list", epilog=options.example("subscriptions list"))
 @_of_each
-def list_(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
+def list_(loaded: Pipeline, only: tuple[str, ...]) -> int:
     """List the subscriptions that each token sees: ours and others.
 
     Addresses are shown without their secret part.
@@ -78,10 +78,9 @@ def list_(loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
     done = _on_each(loaded, only, lambda one: one.look())
     failed = {name: result for name, result in done.items() if isinstance(result, OctoSyncError)}
     listed: list[Listed] = [each for name, found in done.items() if name not in failed for each in found]
-    if json_:
-        subscriptions = [_document(each) for each in listed]
-        errors = [{"connection": name, "error": str(error)} for name, error in failed.items()]
-        console.document("subscriptions", {"subscriptions": subscriptions, "failed": errors})
+    subscriptions = [_document(each) for each in listed]
+    errors = [{"connection": name, "error": str(error)} for name, error in failed.items()]
+    if console.wrote_json("subscriptions", {"subscriptions": subscriptions, "failed": errors}):
         return _code(done)
     if listed:
         heads = ("connection", "subscription", "whose", "state", "types", "since", "first delivery", "address")
@@ -124,7 +123,7 @@ def _on_each(loaded: Pipeline, only: tuple[str, ...], verb: Verb) -> dict[str, A
     return results
 
 
-def _change(verb: str, loaded: Pipeline, only: tuple[str, ...], *, json_: bool) -> int:
+def _change(verb: str, loaded: Pipeline, only: tuple[str, ...]) -> int:
     wanted = "off" if verb == "remove" else "ok"
     if wanted == "ok" and not loaded.webhooks.url:
         raise ConfigError(
@@ -132,8 +131,7 @@ def _change(verb: str, loaded: Pipeline, only: tuple[str, ...], *, json_: bool) 
             'e.g. url = "https://hooks.example.com/octo" below [webhooks].'
         )
     done = _on_each(loaded, only, lambda one: getattr(one, verb)())
-    if json_:
-        console.document(f"subscriptions-{verb}", {"connections": [_outcome(n, r) for n, r in done.items()]})
+    if console.wrote_json(f"subscriptions-{verb}", {"connections": [_outcome(n, r) for n, r in done.items()]}):
         return _code(done, wanted)
     for name, result in done.items():
         failed = isinstance(result, OctoSyncError)

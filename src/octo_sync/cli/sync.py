@@ -51,7 +51,6 @@ def command(
     no_publish: bool,
     dry_run: bool,
     log_format_: str | None,
-    json_: bool,
 ) -> int:
     """Fetch everything that the pipeline keeps, then publish it for reading.
 
@@ -67,11 +66,9 @@ def command(
     console.warn(loaded.warnings)
     scope = Scope(only=frozenset(only), travel=window, full=full)
     if dry_run:
-        return _dry_run(loaded, scope, json_=json_)
+        return _dry_run(loaded, scope)
     result = _run(loaded, scope, allow_deletions=allow_deletions, publishing=not no_publish)
-    if json_:
-        console.document("sync", as_document(result))
-    else:
+    if not console.wrote_json("sync", as_document(result)):
         report(result, loaded)
     return code(result)
 
@@ -110,11 +107,9 @@ def _notify(loaded: Pipeline, result: SyncResult, scope: Scope, *, publishing: b
         notifier.finish(_TOLD_WITHIN)
 
 
-def _dry_run(loaded: Pipeline, scope: Scope, *, json_: bool) -> int:
+def _dry_run(loaded: Pipeline, scope: Scope) -> int:
     rows = plan_without_asking(loaded, scope)
-    if json_:
-        console.document("plan", {"subjects": console.dicts(("connection", "kind", "count"), rows)})
-    else:
+    if not console.wrote_json("plan", {"subjects": console.dicts(("connection", "kind", "count"), rows)}):
         console.write_rows(("connection", "kind", "subjects"), rows, "table")
         console.note(
             "Nothing was asked and nothing was written. Availability is planned from the products known so far."

@@ -75,11 +75,9 @@ def _facts(copy: Copy, tables: list[TableInfo]) -> dict[str, dict[str, Any]]:
     about = {}
     for table in tables:
         times = [verified[r] for r in _RESOURCES.get(nouns.get(table.full_name, ""), ()) if r in verified]
-        about[table.full_name] = {
-            "rows": copy.sql(f"select count(*) from {table.quoted}").rows()[0][0],  # noqa: S608 - a name the copy gave
-            "verified_at": max(times)[0] if times else None,
-            "age_seconds": max(times)[1] if times else None,
-        }
+        at, age = max(times, default=(None, None))
+        rows = copy.sql(f"select count(*) from {table.quoted}").rows()[0][0]  # noqa: S608 - a name the copy gave
+        about[table.full_name] = {"rows": rows, "verified_at": at, "age_seconds": age}
     return about
 
 

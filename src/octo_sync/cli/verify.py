@@ -1,6 +1,7 @@
 """`octo-sync verify`: does the copy say what the service says?"""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,7 +30,6 @@ def command(
     sample: int | None,
     travel: str | None,
     limit: int,
-    json_: bool,
 ) -> int:
     """Check the copy, or with --live compare it with the service row by row.
 
@@ -41,30 +41,17 @@ def command(
         loaded, progress = options.load_pipeline(directory, pipeline), Progress()
         with shown(progress):
             found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
-        return _live(found, loaded, limit=limit, json_=json_)
+        return _live(found, loaded, limit=limit)
 
     loaded, _ = options.without_tokens(directory, pipeline)
-    return _claims(verify_claims(loaded), limit=limit, json_=json_)
+    return _claims(verify_claims(loaded), limit=limit)
 
 
-def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> int:
+def _live(found: LiveResult, loaded: Pipeline, *, limit: int) -> int:
     comparison = found.comparison
     refused = any(t.refused for t in found.troubles)
     code = 4 if refused else 3 if not comparison.equal else 0 if found.complete else 5
-    if json_:
-        tables = {
-            t: {"here": a, "service": b, "differing": comparison.differing[t]} for t, (a, b) in comparison.rows.items()
-        }
-        about = {
-            "equal": comparison.equal,
-            "tables": tables,
-            "totals": console.dicts(("currency", "bookings", "retail_amount"), comparison.totals),
-            "differences": [
-                console.fields(d, "table", "key", "kind", "columns") for d in comparison.differences[:limit]
-            ],
-            "troubles": [str(t.error) for t in found.troubles],
-        }
-        console.document("verify", about | console.fields(found, "complete", "subjects", "requests", "failed"))
+    if console.wrote_json("verify", _document(found, limit)):
         return code
     rows = sum(there for _, there in comparison.rows.values())
     if comparison.equal and found.complete:
@@ -94,11 +81,25 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int, json_: bool) -> in
     return code
 
 
-def _claims(found: Claims, *, limit: int, json_: bool) -> int:
+def _document(found: LiveResult, limit: int) -> dict[str, Any]:
+    comparison = found.comparison
+    tables = {
+        t: {"here": a, "service": b, "differing": comparison.differing[t]} for t, (a, b) in comparison.rows.items()
+    }
+    about = {
+        "equal": comparison.equal,
+        "tables": tables,
+        "totals": console.dicts(("currency", "bookings", "retail_amount"), comparison.totals),
+        "differences": [console.fields(d, "table", "key", "kind", "columns") for d in comparison.differences[:limit]],
+        "troubles": [str(t.error) for t in found.troubles],
+    }
+    return about | console.fields(found, "complete", "subjects", "requests", "failed")
+
+
+def _claims(found: Claims, *, limit: int) -> int:
     code = 3 if found.problems else 0
-    if json_:
-        about = {"ok": not found.problems, "oldest_seconds": found.oldest, "read_copy": found.of_readers}
-        console.document("verify", about | console.fields(found, "subjects", "problems", "notes"))
+    about = {"ok": not found.problems, "oldest_seconds": found.oldest, "read_copy": found.of_readers}
+    if console.wrote_json("verify", about | console.fields(found, "subjects", "problems", "notes")):
         return code
     if found.problems:
         console.outcome("incomplete", f"{len(found.problems):,} problems in {found.subjects:,} subjects", "red")

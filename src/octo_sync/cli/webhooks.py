@@ -13,6 +13,7 @@ from octo_sync.cli import console, options
 from octo_sync.flows.webhooks.receive import Routing, replay
 from octo_sync.journal import Delivery, Journal
 from octo_sync.octo.notifications import read
+from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.values import age
 
 _EVERY = 0.2
@@ -25,21 +26,20 @@ def command() -> None:
 
 
 @command.command("list", epilog=options.example("webhooks list --last 50"))
-@options.places_of
+@options.pipeline_of
 @click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
 @click.option("--bodies", is_flag=True, help="Include what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
-def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, form: str) -> None:
+def list_(loaded: Pipeline, *, last: int, follow: bool, bodies: bool, form: str) -> None:
     """List the last deliveries, newest last; with --follow also those that come."""
-    loaded = options.with_pipeline(project)
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
         if follow:
-            if form != "json":
+            if not console.wants_json():
                 console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
             for delivery in _follow(journal, found):
-                _show(delivery, bodies=bodies, json_=form == "json")
+                _show(delivery, bodies=bodies)
     if form == "table" and not bodies:
         _table(found, several=len(loaded.connections) > 1)
         return
@@ -48,9 +48,7 @@ def list_(project: options.Places, *, last: int, follow: bool, bodies: bool, for
         (d.received_at, d.connection, d.type, about_text(d), d.marks, d.reading, d.body.decode("utf-8", "replace"))
         for d in found
     ]
-    if form == "json":
-        console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
-    else:
+    if not console.wrote_json("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]}):
         console.write_rows(columns, [row[: len(columns)] for row in rows], form)
 
 
@@ -84,8 +82,8 @@ def _follow(journal: Journal, newest: Sequence[Delivery]) -> Iterator[Delivery]:
         pause.wait(_EVERY)  # a journal that another process writes has no event to wait for
 
 
-def _show(delivery: Delivery, *, bodies: bool, json_: bool) -> None:
-    if json_:
+def _show(delivery: Delivery, *, bodies: bool) -> None:
+    if console.wants_json():
         click.echo(console.plain_json(as_document(delivery, bodies=bodies)))
         return
     body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
@@ -117,7 +115,7 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 
 
 @command.command("replay", epilog=options.example("webhooks replay --since 2h"))
-@options.places_of
+@options.pipeline_of
 @click.option(
     "--since",
     required=True,
@@ -126,17 +124,14 @@ def as_document(delivery: Delivery, *, bodies: bool) -> dict[str, Any]:
 )
 @click.option("-c", "--connection", metavar="NAME", help="Only this connection's.")
 @options.as_json
-def replay_(project: options.Places, *, since: str, connection: str | None, json_: bool) -> None:
+def replay_(loaded: Pipeline, *, since: str, connection: str | None) -> None:
     """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
-    loaded = options.with_pipeline(project)
     start = _start(since, SystemClock().now())
     if connection is not None and connection not in {c.name for c in loaded.connections}:
         raise click.UsageError(f'-c: the pipeline has no connection "{connection}"')
     with open_journal(loaded, SystemClock()) as journal:
         found, marking = replay(journal, Routing(loaded, SystemClock()), since=start, connection=connection)
-    if json_:
-        console.document("replay", {"deliveries": found, "marked_by": marking})
-    else:
+    if not console.wrote_json("replay", {"deliveries": found, "marked_by": marking}):
         click.echo(f"{found:,} deliveries since {start:%Y-%m-%d %H:%M} UTC, {marking:,} of them marked something")
 
 

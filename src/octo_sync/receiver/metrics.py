@@ -143,7 +143,6 @@ class Metrics(Collector):
         """A delivery was acknowledged after so many seconds."""
         self.committed: Callable[[float], None] = committed.observe
         """One transaction made so many deliveries durable."""
-        self._children: dict[tuple[str, str], Callable[[], None]] = {}
         self._read = read
         self._looking: asyncio.Task[None] | None = None
         self._values: Mapping[str, Mapping[tuple[str, ...], float]] = {}
@@ -153,10 +152,7 @@ class Metrics(Collector):
 
     def delivery(self, connection: str, result: str) -> None:
         """A delivery was answered. `connection` is empty while nobody knows whose it is."""
-        count = self._children.get((connection, result))
-        if count is None:
-            count = self._children[connection, result] = self._deliveries.labels(connection, result).inc
-        count()
+        self._deliveries.labels(connection, result).inc()
 
     def refused(self, reason: str) -> None:
         """A connection was ended."""
@@ -165,8 +161,7 @@ class Metrics(Collector):
     async def page(self) -> bytes:
         """Everything, as Prometheus reads it; within a second, whatever the journal does: it is waited for a moment at most."""
         loop = asyncio.get_running_loop()
-        is_free = self._looking is None or self._looking.done()
-        if self._looking is None or (is_free and loop.time() - self._begun_at >= _READ_FOR):
+        if self._looking is None or (self._looking.done() and loop.time() - self._begun_at >= _READ_FOR):
             self._begun_at = loop.time()
             self._looking = loop.create_task(self._look())
         await asyncio.wait([self._looking], timeout=_WAIT)
