@@ -6,9 +6,9 @@ Matching and comparing are SQL over whole sides; only items that a person may wa
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
@@ -18,14 +18,11 @@ from octo_sync.reconciliation.model import Acceptance, Bucket, Earlier, Item, Ou
 from octo_sync.reconciliation.sides import kinds, load, must_be_of_one_currency
 from octo_sync.reconciliation.totals import explained, must_close, totals
 
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
-
 
 def reconcile(
     rules: Rules,
-    here: "pa.Table",
-    there: "pa.Table",
+    here: pa.Table,
+    there: pa.Table,
     *,
     sides: tuple[Side, Side],
     place: Callable[[int], str],
@@ -117,8 +114,6 @@ def _several(key: int, side: str) -> str:
 
 def _assign(db: duckdb.DuckDBPyConnection, made: Mapping[int, Item]) -> dict[Bucket, int]:
     """The last word on every item but plain matches, `bucket (item, bucket)`; what `Outcome.counts` says."""
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
     said = pa.table(
         [pa.array(made.keys(), pa.int64()), pa.array([str(item.bucket) for item in made.values()], pa.string())],
         names=["item", "bucket"],

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.reconciliation.comparing import DIFFERS
 from octo_sync.reconciliation.model import Kind, Rules
 from octo_sync.reconciliation.rows import Row
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 _FEW, _SHARE = 5, 0.8
 _TYPOS, _SHORTEST = 2, 5
@@ -36,14 +34,12 @@ class Commission:
     of: int
 
 
-def commissions(db: duckdb.DuckDBPyConnection, rules: Rules, here: "pa.Table") -> dict[str, Commission]:
+def commissions(db: duckdb.DuckDBPyConnection, rules: Rules, here: pa.Table) -> dict[str, Commission]:
     """By connection; those whose pairs agree on one rate, four of five at least."""
     names = ["connection_id", "retail_amount", "net_amount"]
     prices = [i for i, f in enumerate(rules.fields) if f.here in names[1:]]
     if not prices or not set(names) <= set(here.schema.names):
         return {}
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
     db.register("sold", here.select(names).append_column("rid", pa.array(range(here.num_rows), pa.int64())))
     found = db.execute(
         "select connection_id, cast(round((1 - net_amount / retail_amount) * 200) / 200 as decimal(9, 3)) as rate, "

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation import alone, evidence, naming, reasons
@@ -16,9 +18,6 @@ from octo_sync.reconciliation.comparing import DIFFERS, WITHIN
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Earlier, Item, Kind, Rules, Side
 from octo_sync.reconciliation.rows import Row, currencies, currency_of, day_of, exact, instant, meant, shown, total
 from octo_sync.reconciliation.sides import wall
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 MOST_ITEMS = 100_000
 """More items that differ than this are no list for a person, but the wrong ledger or the wrong key."""
@@ -83,8 +82,8 @@ class Maker:
 
     rules: Rules
     types: Mapping[str, Kind]
-    here: "pa.Table"
-    there: "pa.Table"
+    here: pa.Table
+    there: pa.Table
     sides: tuple[Side, Side]
     place: Callable[[int], str]
     last: Callable[[int], Iterable[object]]
@@ -182,9 +181,7 @@ class Maker:
             (raw[number].here if side == "h" else raw[number].there).append(rid)
         return list(raw.values())
 
-    def _rows(self, table: "pa.Table", rids: list[int], *, is_here: bool) -> dict[int, Row]:
-        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
+    def _rows(self, table: pa.Table, rids: list[int], *, is_here: bool) -> dict[int, Row]:
         rules = self.rules
         wanted = [c for key in rules.keys for c in (key.here if is_here else key.there)]
         wanted += [f.here if is_here else f.there for f in rules.fields]
@@ -210,7 +207,8 @@ class Maker:
     # ── what differs ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _field_differences(self, pair: reasons.PairCase, values: tuple[Any, ...]) -> list[Difference]:
-        currency = currency_of(self.rules, (pair.here,), ())
+        currency, amount = currency_of(self.rules, (pair.here,), ()), self._amount
+        amounts = (exact(pair.here.get(amount[0])), exact(pair.there.get(amount[1]))) if amount else (None, None)
         differences = []
         for i, rule in enumerate(self.rules.fields):
             verdict, h, t = values[3 * i : 3 * i + 3]
@@ -224,7 +222,7 @@ class Maker:
             else:
                 case = reasons.FieldCase(
                     pair=pair, field=rule.here, kind=kind, h=h, t=t, currency=currency, meant=meant(rule.mapping, t),
-                    wall_t=pair.there.get(wall(rule.there)) if kind == "instant" else None, amounts=self._amounts(pair),
+                    wall_t=pair.there.get(wall(rule.there)) if kind == "instant" else None, amounts=amounts,
                 )  # fmt: skip
                 code, sentence = reasons.because(case)
             differences.append(Difference(rule.here, shown(h), shown(t), delta, currency, sentence, code))
@@ -238,19 +236,16 @@ class Maker:
                 differences.append(Difference(key.name, h, t, None, currency, sentence, code))
         return differences
 
-    def _amounts(self, pair: reasons.PairCase) -> tuple[Decimal | None, Decimal | None]:
-        """The first amount of a pair, here and there."""
-        rule = next((f for f in self.rules.fields if self.types[f.here] == "amount"), None)
-        return (exact(pair.here.get(rule.here)), exact(pair.there.get(rule.there))) if rule else (None, None)
+    @property
+    def _amount(self) -> tuple[str, str] | None:
+        """The columns of the first amount, here and there."""
+        return next(((f.here, f.there) for f in self.rules.fields if self.types[f.here] == "amount"), None)
 
     def _whole(
         self, each: _Raw, h: tuple[Row, ...], t: tuple[Row, ...], lone: alone.LoneCase | None
     ) -> tuple[Bucket, Difference]:
         """An item that is no pair: its bucket and its one difference."""
-        bucket = each.bucket
-        amount = next(((f.here, f.there) for f in self.rules.fields if self.types[f.here] == "amount"), None)
-        if len(currencies(self.rules, h, t)) > 1:
-            amount = None
+        bucket, amount = each.bucket, self._amount if len(currencies(self.rules, h, t)) <= 1 else None
         if bucket is Bucket.OUT_OF_WINDOW:
             code, sentence = "outside", f"It travels outside of {self.rules.window}."
         elif lone is None:
@@ -262,7 +257,7 @@ class Maker:
             lines = max(len(h), len(t))
             if lines > 1:
                 sentence += f" It has {lines} rows with this key."
-        total_h, total_t = total(h, amount[0] if amount else None), total(t, amount[1] if amount else None)
+        total_h, total_t = (total(h, amount[0]), total(t, amount[1])) if amount else (None, None)
         delta = None if total_h is None and total_t is None else (total_t or Decimal(0)) - (total_h or Decimal(0))
         currency = currency_of(self.rules, h, t)
         return bucket, Difference("", shown(total_h), shown(total_t), delta, currency, sentence, code)
@@ -329,9 +324,6 @@ class Maker:
 
     def _compared(self, uuids: Collection[str]) -> frozenset[str]:
         """Which of the bookings are among the rows here."""
-        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-        import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415
-
         if not uuids or "booking_uuid" not in self.here.schema.names:
             return frozenset()
         column = self.here.column("booking_uuid")

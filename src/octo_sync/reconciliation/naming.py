@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.reconciliation.model import Earlier, Rules
 from octo_sync.reconciliation.rows import Row, day_of, shown
@@ -107,8 +108,6 @@ def _booking(here: Sequence[Row]) -> str | None:
 
 def _shared(db: duckdb.DuckDBPyConnection, side: str, key: int, owners: Sequence[tuple[int, int]]) -> list[int]:
     """Those of the items `(number, row)` that are not the only ones with their value of a key."""
-    import pyarrow as pa  # type: ignore[import-untyped] # noqa: PLC0415 - only a comparison needs it
-
     numbers, rids = zip(*owners, strict=True)
     db.register("owners", pa.table([pa.array(numbers, pa.int64()), pa.array(rids, pa.int64())], names=["item", "rid"]))
     rows = " union all ".join(

@@ -79,9 +79,9 @@ def currencies(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> list[
     return list(dict.fromkeys(filter(None, (str(value or "").strip().upper() for value in found))))
 
 
-def total(rows: Sequence[Row], name: str | None) -> Decimal | None:
+def total(rows: Sequence[Row], name: str) -> Decimal | None:
     """The sum of a column; None when no row has a value."""
-    values = [Decimal(str(row[name])) for row in rows if name and row.get(name) is not None]
+    values = [Decimal(str(row[name])) for row in rows if row.get(name) is not None]
     return sum(values, Decimal(0)) if values else None
 
 

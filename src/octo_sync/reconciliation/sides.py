@@ -6,15 +6,14 @@ the currency, `day` the day that the window looks at. A user's column names neve
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation.model import FieldRule, Kind, Rules
-
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 AMOUNT = "decimal(38, 8)"
 """Exact, and wider than any amount in the copy, so that sums of a million rows fit too."""
@@ -22,7 +21,7 @@ _BOOKING = "booking_uuid"
 """The column here that says which booking a row is, where the query gives it."""
 
 
-def kinds(rules: Rules, here: "pa.Schema") -> dict[str, Kind]:
+def kinds(rules: Rules, here: pa.Schema) -> dict[str, Kind]:
     """What each compared field is, by its column here, as that column's type says.
 
     Raises:
@@ -41,7 +40,7 @@ def kinds(rules: Rules, here: "pa.Schema") -> dict[str, Kind]:
     return found
 
 
-def must_be_of_one_currency(rules: Rules, types: Mapping[str, Kind], here: "pa.Table") -> None:
+def must_be_of_one_currency(rules: Rules, types: Mapping[str, Kind], here: pa.Table) -> None:
     """Refuse to add up amounts of several currencies where no field says which is which.
 
     Raises:
@@ -58,10 +57,8 @@ def must_be_of_one_currency(rules: Rules, types: Mapping[str, Kind], here: "pa.T
         )
 
 
-def kind_of(rules: Rules, here: "pa.Schema", column: str) -> Kind:
+def kind_of(rules: Rules, here: pa.Schema, column: str) -> Kind:
     """What the values of one column here are; a `ReconcileError` as `kinds` raises it."""
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
     if column not in here.names:
         raise ReconcileError(
             f"reconcile.{rules.name}: the query of `here` gives no column {column!r}. It gives {', '.join(here.names)}."
@@ -92,7 +89,7 @@ def wall(name: str) -> str:
     return f"{name}.wall"
 
 
-def load(rules: Rules, types: Mapping[str, Kind], here: "pa.Table", there: "pa.Table") -> duckdb.DuckDBPyConnection:
+def load(rules: Rules, types: Mapping[str, Kind], here: pa.Table, there: pa.Table) -> duckdb.DuckDBPyConnection:
     """Both sides in a fresh DuckDB, which the caller closes. `types` is what `kinds` gave.
 
     Raises:
@@ -152,17 +149,13 @@ class _Side:
     """One side on its way into its table: the columns of its rows that are needed, and what SQL makes of them."""
 
     def __init__(
-        self, rules: Rules, types: Mapping[str, Kind], here: "pa.Schema", rows: "pa.Table", *, is_here: bool
+        self, rules: Rules, types: Mapping[str, Kind], here: pa.Schema, rows: pa.Table, *, is_here: bool
     ) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
         self._rules, self._types, self._here, self._rows, self._is_here = rules, types, here, rows, is_here
         self._needed: dict[str, pa.ChunkedArray | pa.Array] = {"rid": pa.array(range(rows.num_rows), pa.int64())}
 
     def create(self, db: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, str]) -> None:
         """Make the table `name`."""
-        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
         made, texts, bares, joined = self._plain(), [], [], []
         for key, raw, parts in self._keys():
             # Composite keys are one text; null as soon as a part is blank.
@@ -229,9 +222,6 @@ class _Side:
 
     def _column(self, name: str, words: Mapping[str, str] | None = None) -> str:
         """What a column is called in SQL, with its values translated: `words` is upper-case value → the word to share."""
-        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-        import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415
-
         values = self._rows.column(name)
         if words:
             values = values.cast(pa.string())

@@ -186,21 +186,13 @@ def _number(digits: pa.Array) -> pa.Array:
 
 def to_utc(wall: pa.ChunkedArray, zone: ZoneInfo) -> pa.ChunkedArray:
     """Clocks of `zone`, timestamp("us"), as microseconds of UTC."""
-
-    def east(moment: int) -> timedelta | None:
-        return (_START + timedelta(microseconds=moment)).replace(tzinfo=zone).utcoffset()
-
     moments = pc.cast(wall, pa.int64())
-    return _inside(pc.subtract(moments, _east(moments, east)))
+    return _inside(pc.subtract(moments, _east(moments, lambda moment: moment.replace(tzinfo=zone))))
 
 
 def to_wall(moments: pa.ChunkedArray, zone: ZoneInfo) -> pa.ChunkedArray:
     """Microseconds of UTC as clocks of `zone`, timestamp("us")."""
-
-    def east(moment: int) -> timedelta | None:
-        return (_START + timedelta(microseconds=moment)).astimezone(zone).utcoffset()
-
-    return pc.cast(_inside(pc.add(moments, _east(moments, east))), WALL)
+    return pc.cast(_inside(pc.add(moments, _east(moments, lambda moment: moment.astimezone(zone)))), WALL)
 
 
 def _inside(moments: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -209,12 +201,13 @@ def _inside(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     return moments
 
 
-def _east(moments: pa.ChunkedArray, east: Callable[[int], timedelta | None]) -> pa.ChunkedArray:
-    """How far east of UTC each of them is, in microseconds."""
+def _east(moments: pa.ChunkedArray, at_place: Callable[[datetime], datetime]) -> pa.ChunkedArray:
+    """How far east of UTC each of them is where `at_place` says, in microseconds."""
 
     def micros(moment: int) -> int:
         try:
-            return (east(moment) or timedelta(0)) // timedelta(microseconds=1)
+            there = at_place(_START + timedelta(microseconds=moment))
+            return (there.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
         except OverflowError:  # on the first and the last day of the calendar
             return 0
 
