@@ -246,6 +246,7 @@ def test_a_row_of_another_width_is_refused_with_its_line(refused, row, cells):
 def test_a_quote_that_is_never_closed_is_refused_with_the_line_where_it_opens(refused, text):
     assert "ledger.csv, line 3: a quote that opens in this record is never closed" in refused(text)
     assert "ledger.csv, line 2: a quote that opens" in refused(text.replace("1,x\n", ""))
+    assert "ledger.csv, line 3: a quote that opens" in refused('id\n1\n"')
 
 
 def test_a_file_too_large_is_refused(refused, monkeypatch):

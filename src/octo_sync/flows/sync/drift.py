@@ -64,19 +64,15 @@ def _asked_since(ports: Ports, connection: str, noun: str) -> date:
 
 def _grouped(rows: Sequence[tuple[str, str, str, datetime]]) -> list[tuple[str, str, str, datetime]]:
     """The same with the fields of one object as that object."""
-    objects: dict[tuple[str, str, str], list[datetime]] = defaultdict(list)
+    objects: dict[tuple[str, str, str], list[tuple[str, datetime]]] = defaultdict(list)
     for connection, noun, path, since in rows:
-        objects[connection, noun, path.rpartition(".")[0]].append(since)
+        objects[connection, noun, path.rpartition(".")[0]].append((path, since))
     found = []
-    for connection, noun, path, since in rows:
-        parent = path.rpartition(".")[0]
-        together = objects[connection, noun, parent]
-        found.append(
-            (connection, noun, parent, min(together))
-            if parent and len(together) >= _MANY
-            else (connection, noun, path, since)
-        )
-    return list(dict.fromkeys(found))
+    for (connection, noun, parent), fields in objects.items():
+        is_one = parent and len(fields) >= _MANY
+        told = [(parent, min(since for _, since in fields))] if is_one else fields
+        found += [(connection, noun, path, since) for path, since in told]
+    return found
 
 
 def accept(journal: Journal, path: str, connection: str | None = None) -> list[QuarantineEntry]:
