@@ -7,7 +7,7 @@ the order of the numbers that they give out), and the lease is a lock of a sessi
 import select
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -71,11 +71,11 @@ class PostgresServer(Database):
             found = driver.execute(_SQL["has_tables"].encode()).fetchone()
             return bool(found and found[0])
 
-    def engine(self, connect: Callable[[], Any]) -> Engine:
+    def engine(self) -> Engine:
         """What runs statements over the connections that `connect` opens; SQLite's spelling is translated on the way."""
         engine = create_engine(
             "postgresql+psycopg://",
-            creator=connect,
+            creator=self.connect,
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
             use_native_hstore=False,

@@ -256,7 +256,7 @@ class Budget:
         if known is not None:
             if self._started[0] < started - known.seconds:
                 self.pace = None  # it was kept, and was not it; before that an earlier run may have used it up
-        elif is_filled and last is not None and _agree(seen, last):
+        elif is_filled and last and abs(seen.requests - last.requests) <= max(1, last.requests // 10):
             self.pace = seen  # and not the one before, which may have begun in the middle of the service's window
 
     # -- waiting ------------------------------------------------------------------------------------------------
@@ -328,10 +328,6 @@ class Budget:
         if len(self._refused) < (self._refused.maxlen or 0):
             return 0.0
         return self._refused[0] + MINUTE - now
-
-
-def _agree(one: Pace, other: Pace) -> bool:
-    return abs(one.requests - other.requests) <= max(1, other.requests // 10)
 
 
 class Gate:

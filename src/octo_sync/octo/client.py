@@ -231,13 +231,14 @@ class OctoClient(Typed):
 
     async def _attempt(self, sending: _Sending) -> Answer:
         """One request and its answer."""
-        token = await self._ready(sending)
+        if not sending.has_turn:
+            await self._take_turn(sending, sending.ends)
         ticket = await self.gate.enter()
         if ticket is None:
             raise AuthenticationRefused(self._sealed(sending.call))
         failure: Exception
         try:
-            return await self._exchange(sending, token, ticket)
+            return await self._exchange(sending, ticket)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, BodyBroken) as error:
             failure = self._broken(sending.call, error)
         except (BodyTooLarge, BodyInvalid) as error:
@@ -267,16 +268,8 @@ class OctoClient(Typed):
             sending.has_turn = False
             self.budget.over()
 
-    async def _ready(self, sending: _Sending) -> Secret:
-        """Wait until this connection may send, and give the token to send."""
-        if not sending.has_turn:
-            await self._take_turn(sending, sending.ends)
-        if self.gate.shut:
-            raise AuthenticationRefused(self._sealed(sending.call))
-        return self.token
-
-    async def _exchange(self, sending: _Sending, token: Secret, ticket: int) -> Answer:
-        call, started = sending.call, asyncio.get_running_loop().time()
+    async def _exchange(self, sending: _Sending, ticket: int) -> Answer:
+        call, token, started = sending.call, self.token, asyncio.get_running_loop().time()
         request = self._request(call, token)
         sending.attempt += 1
         self.stats.requests += 1

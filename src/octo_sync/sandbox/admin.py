@@ -11,10 +11,12 @@ from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
 from octo_sync.sandbox.parts import contact_of, field
+from octo_sync.sandbox.render_products import camel
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 
 Json = dict[str, Any]
+_AIM = frozenset({"product_id", "option_id", "availability_id"})
 STATUSES = frozenset({"CONFIRMED", "REJECTED", "REDEEMED", "CANCELLED", "EXPIRED", "PENDING", "ON_HOLD"})
 
 
@@ -50,10 +52,8 @@ class Admin:
     def _moved(self, booking: Booking, aim: object) -> Booking:
         if not isinstance(aim, dict):
             raise bad_request("move is an object with availability_id, and optionally product_id and option_id.")
-        spelled = {"product_id": "productId", "option_id": "optionId", "availability_id": "availabilityId"}
-        return bookings.moved(
-            self._service, booking, {spelled[key]: value for key, value in aim.items() if key in spelled}
-        )
+        said = {camel(key): value for key, value in aim.items() if key in _AIM}
+        return bookings.moved(self._service, booking, said)
 
     def _party(self, booking: Booking, body: Json) -> Booking:
         service = self._service

@@ -49,7 +49,7 @@ def apply(value: object, quirks: Mapping[str, Any]) -> None:
     """Change an answer in place."""
     records = list(_records(value))
     for name in NAMES:
-        asked = quirks[name]
+        asked = quirks.get(name, ())
         for path in asked:
             kind, which, keys = parsed(path)
             new = asked[path] if isinstance(asked, Mapping) else None

@@ -44,17 +44,13 @@ class Service:
         transport: Transport | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        if clock is None:
-            start = None
-            if config.today is not None:
-                start = dt.datetime.combine(config.today, dt.time(NOON), UTC)
-            clock = Clock(start=start, frozen=config.frozen)
+        start = None if config.today is None else dt.datetime.combine(config.today, dt.time(NOON), UTC)
         self.config = config
-        self.clock = clock
+        self.clock = clock = clock or Clock(start=start, frozen=config.frozen)
         self.sleep = sleep
         self.quirks = Quirks(config.quirks)
         self.faults = Faults(random.Random(f"{config.seed}/faults"), config.faults)
-        self.outbox = Outbox(config, clock, self.faults, transport=transport, sleep=sleep)
+        self.outbox = Outbox(self, transport)
         self.tokens = {token.secret: token for token in config.tokens}
         self.today = config.today or clock.now().date()
         self.base_url = ""
