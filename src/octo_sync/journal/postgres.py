@@ -198,9 +198,8 @@ class PostgresServer(Database):
 
     # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def writer_lock(self, path: Path) -> "SessionLease":
+    def writer_lock(self, _path: Path) -> "SessionLease":
         """The lock of the warehouse's one writer; it needs no file."""
-        del path
         return SessionLease(self)
 
 
@@ -301,15 +300,14 @@ class _Spelled:
 
 
 def _translated(
-    connection: Any,  # noqa: ANN401 - SQLAlchemy's signature
-    cursor: Any,  # noqa: ANN401
+    _connection: Any,  # noqa: ANN401 - SQLAlchemy's signature
+    _cursor: Any,  # noqa: ANN401
     statement: str,
     parameters: Any,  # noqa: ANN401
-    context: Any,  # noqa: ANN401
+    _context: Any,  # noqa: ANN401
     executemany: bool,  # noqa: FBT001 - SQLAlchemy's signature
 ) -> tuple[str, Any]:
     """A statement of ours has its values in a row; what SQLAlchemy composed has them by name and is right already."""
-    del connection, cursor, context
     rows = parameters if executemany else [parameters]
     if not rows or isinstance(rows[0], dict):
         return statement, parameters

@@ -145,9 +145,8 @@ class SQLiteFile(Database):
         busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
 
-    def size(self, connection: Connection) -> int:
+    def size(self, _connection: Connection) -> int:
         """Bytes of the file and of its log."""
-        del connection
         found = 0
         for file in (self.place, wal_of(self.place)):
             with suppress(FileNotFoundError):

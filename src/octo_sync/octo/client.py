@@ -295,7 +295,7 @@ class OctoClient(Typed):
         error = verdict.judge(call, status, headers, body, self._voice)
         now = self._clock.now()
         asked = pace.retry_after(headers, now)
-        self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
+        is_held = self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
         if isinstance(error, AuthenticationRefused):
             self.gate.leave(ticket, accepted=False)
             raise _AgainError(error, always=True) if self._is_rotated(token) else error
@@ -303,7 +303,7 @@ class OctoClient(Typed):
             self.gate.leave(ticket, accepted=None if status >= 500 or status == 429 else True)  # noqa: PLR2004
         if isinstance(error, RateLimited):
             error.retry_after = asked
-        if error is not None and sending.patient and (status == 429 or (status == 503 and asked is not None)):  # noqa: PLR2004
+        if error is not None and sending.patient and is_held:
             raise _HeldError(error)
         if error is not None:
             raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error

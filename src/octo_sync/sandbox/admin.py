@@ -90,9 +90,8 @@ class Admin:
         status = body["status"]
         if status not in STATUSES:
             raise bad_request(f"status is one of {', '.join(sorted(STATUSES))}.")
-        changed = dataclasses.replace(
-            with_status(booking, status, now), expires=None, decide_at=None, decision=None, cancellation=None
-        )
+        settled = dict.fromkeys(("expires", "decide_at", "decision", "cancellation"))
+        changed = with_status(booking, status, now, **settled)
         if changed.takes_capacity and not booking.takes_capacity:
             self._room(booking, changed)
         if status == "ON_HOLD":

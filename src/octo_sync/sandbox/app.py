@@ -54,8 +54,7 @@ class SandboxApp(Starlette):
             await super().__call__(scope, receive, send)
 
     @contextlib.asynccontextmanager
-    async def _life(self, app: Starlette) -> AsyncIterator[None]:
-        del app
+    async def _life(self, _app: Starlette) -> AsyncIterator[None]:
         ticker = asyncio.create_task(self._ticking())
         self.service.outbox.start()
         try:

@@ -77,8 +77,7 @@ class Outbox:
         if faults.pick("delivery_lost", "POST", kind):
             delivery.state = "lost"
             return
-        held = faults.pick("delivery_reordered", "POST", kind)
-        if held is not None:
+        if held := faults.pick("delivery_reordered", "POST", kind):
             self._held.append(delivery)
             self._queue(delivery, float(held.params["seconds"]))
             return

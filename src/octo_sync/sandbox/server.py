@@ -51,9 +51,8 @@ class _Server(uvicorn.Server):
         self._app.api.closing.set()
         await super().shutdown(sockets)
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def handle_exit(self, _sig: int, _frame: FrameType | None) -> None:
         """A signal ends the service in an orderly way, without being raised again."""
-        del sig, frame
         self.should_exit = True
 
 

@@ -1,7 +1,6 @@
 """The service as one object: clock, store, switches and writers, wired from a configuration."""
 
 import asyncio
-import dataclasses
 import datetime as dt
 import functools
 import random
@@ -86,18 +85,15 @@ class Service:
         now = self.clock.seconds()
         for booking in self.store.due(now):
             if booking.status == "ON_HOLD" and booking.expires is not None:
-                self.change(
-                    with_status(booking, "EXPIRED", booking.expires), notify=self.quirks["hold_expiry_notifies"]
-                )
+                lapsed = with_status(booking, "EXPIRED", booking.expires)
+                self.change(lapsed, notify=self.quirks["hold_expiry_notifies"])
             elif booking.decide_at is not None:
                 self.decide(booking, booking.decision or "CONFIRMED", booking.decide_at)
 
     def decide(self, booking: Booking, status: str, at: int) -> Booking:
         """The supplier accepts or rejects a PENDING booking."""
-        decided = with_status(booking, status, at)
-        decided = dataclasses.replace(
-            decided, decide_at=None, decision=None, confirmed=at if status == "CONFIRMED" else booking.confirmed
-        )
+        confirmed = at if status == "CONFIRMED" else booking.confirmed
+        decided = with_status(booking, status, at, decide_at=None, decision=None, confirmed=confirmed)
         return self.change(decided, notify=True)
 
     def change(self, booking: Booking, *, notify: bool) -> Booking:
