@@ -126,9 +126,9 @@ class Erasures(Table):
             if _asked(erasure, erased.secret) in known:
                 continue
             key = erasure.key or erased.secret
-            fresh = dataclasses.replace(erasure, id=str(self._store.numbers.reserve(1)[0]))
-            undone = dataclasses.replace(fresh, carried=False, done_at=None, left=())
-            self.note(dataclasses.replace(undone, key=None if key == own else key))
+            undone = dataclasses.replace(erasure, carried=False, done_at=None, left=())
+            fresh = str(self._store.numbers.reserve(1)[0])
+            self.note(dataclasses.replace(undone, id=fresh, key=None if key == own else key))
 
     def repeats_in_texts(self, is_theirs: Callable[[str], bool]) -> bool:
         """Whether `blank_texts` would find anything."""

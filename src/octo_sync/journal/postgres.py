@@ -130,7 +130,7 @@ class PostgresServer(Database):
 
     def usable(self, connection: Connection) -> bool:
         """Whether the server has not hung up since the last call; so a restart in between costs nobody an error."""
-        driver: _Session = connection.connection.driver_connection  # type: ignore[assignment]
+        driver: _Session = _driver(connection)
         if driver.closed:
             return False
         if driver.info.transaction_status != 0:  # in use by an outer block
@@ -142,25 +142,22 @@ class PostgresServer(Database):
 
     def driver(self, connection: Connection) -> "_Spelled":
         """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
-        return _Spelled(connection.connection.driver_connection)
+        return _Spelled(_driver(connection))
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def together(self, connection: Connection) -> AbstractContextManager[Any]:
         """As a pipeline: all other writers wait for this one, and so for each of its ways to the server and back."""
-        driver: Any = connection.connection.driver_connection
-        pipeline: AbstractContextManager[Any] = driver.pipeline()
+        pipeline: AbstractContextManager[Any] = _driver(connection).pipeline()
         return pipeline
 
     def begin(self, connection: Connection) -> None:
         """One writer at a time, as for a file: numbers are committed in their order, and nothing can deadlock."""
-        driver: Any = connection.connection.driver_connection
-        driver.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_OURS}, {_WRITERS})")
+        _driver(connection).execute(f"BEGIN; SELECT pg_advisory_xact_lock({_OURS}, {_WRITERS})")
 
     def commit(self, connection: Connection) -> None:
         """Make it durable. An answer that does not come counts as a failure: the caller may do everything again."""
-        driver: Any = connection.connection.driver_connection
-        answer = driver.execute("COMMIT").statusmessage
+        answer = _driver(connection).execute("COMMIT").statusmessage
         if answer != "COMMIT":  # PostgreSQL answers the commit of a failed transaction without an error
             raise JournalError(f"The journal {self.name} did not keep a transaction; nothing was changed.")
 
@@ -280,6 +277,10 @@ class SessionLease:
                     # Ending the session would do, a moment later: the next owner need not wait for that.
                     session.execute("SELECT pg_advisory_unlock_all()")
                 session.close()
+
+
+def _driver(connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
+    return connection.connection.driver_connection
 
 
 def _checksum(name: str) -> int:

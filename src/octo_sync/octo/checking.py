@@ -23,22 +23,6 @@ from octo_sync.octo.records import Availability, Booking, Product, Supplier
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a body became.
-
-    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
-    `bad` what was set aside;
-    `capabilities` those whose fields were seen in at least one record; `unknown` paths of fields that nobody knows.
-    """
-
-    records: tuple[bytes, ...]
-    ids: tuple[str, ...]
-    bad: tuple[BadRecord, ...]
-    capabilities: frozenset[str]
-    unknown: frozenset[str]
-
-
 Known = Mapping[int, tuple[str, date | None, date | None]]
 """Digest of a record that is landed → its uuid, travel date and date of creation."""
 
@@ -55,27 +39,30 @@ Screen = Callable[[Booking], Screened]
 """Takes out of a booking, in place, what must not be kept of a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedBookings(Checked):
-    """`payloads` are views of the records as received, in the order of `ids`, like `hashes`, `digests` and `screened`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a body became.
 
-    `seen` are (uuid, digest) of records that equal what is landed and were not read; `dates` are the travel date and the date
-    of creation, which may be None, of `ids`, then of `seen`.
+    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
+    `bad` what was set aside;
+    `capabilities` those whose fields were seen in at least one record; `unknown` paths of fields that nobody knows.
+
+    Of products and bookings, `payloads` are views of the records as received, in the order of `ids`; of bookings so are
+    `hashes`, `digests` and `screened`. `seen` are (uuid, digest) of bookings that equal what is landed and were not read;
+    `dates` are the travel date and the date of creation, which may be None, of `ids`, then of `seen`.
     """
 
-    payloads: tuple[memoryview, ...]
-    hashes: tuple[bytes, ...]
-    digests: tuple[int, ...]
-    screened: tuple[Screened, ...]
-    seen: tuple[tuple[str, int], ...]
-    dates: tuple[tuple[date | None, date | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedProducts(Checked):
-    """`payloads` are views of the records as received, in the order of `ids`."""
-
-    payloads: tuple[memoryview, ...]
+    records: tuple[bytes, ...]
+    ids: tuple[str, ...]
+    bad: tuple[BadRecord, ...]
+    capabilities: frozenset[str] = frozenset()
+    unknown: frozenset[str]
+    payloads: tuple[memoryview, ...] = ()
+    hashes: tuple[bytes, ...] = ()
+    digests: tuple[int, ...] = ()
+    screened: tuple[Screened, ...] = ()
+    seen: tuple[tuple[str, int], ...] = ()
+    dates: tuple[tuple[date | None, date | None], ...] = ()
 
 
 _encode = msgspec.json.Encoder().encode
@@ -154,7 +141,7 @@ def check_bookings(
     known: Known = _NONE_KNOWN,
     salt: int = 0,
     screen: Screen = lambda _: Screened(),
-) -> CheckedBookings:
+) -> Checked:
     """Check a `GET /bookings` answer, a JSON array of bookings, or with `single` that of `GET /bookings/{uuid}`.
 
     A record whose digest is in `known` equals what is landed, byte for byte, and is not read. `salt`, 64 bits, goes into
@@ -198,7 +185,7 @@ def check_bookings(
         # A uuid that comes twice: which of its records counts can only be said when all are read.
         return check_bookings(body, single=single, salt=salt, screen=screen)
     found, ids = _keep_last(found, ids, reader.bad)
-    return CheckedBookings(
+    return Checked(
         records=tuple(b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
         ids=tuple(ids),
         bad=tuple(reader.bad),
@@ -229,7 +216,7 @@ def _product_capabilities(record: Product) -> set[str]:
     return seen
 
 
-def check_products(body: bytes, *, single: bool = False) -> CheckedProducts:
+def check_products(body: bytes, *, single: bool = False) -> Checked:
     """Check a `GET /products` answer, a JSON array of products, or with `single` that of `GET /products/{id}`.
 
     Raises:
@@ -238,7 +225,7 @@ def check_products(body: bytes, *, single: bool = False) -> CheckedProducts:
     reader = Reader(Product, body, single=single)
     read = list(reader.each(lambda record: (record, mend_product(record))))
     read, ids = _keep_last(read, [str(record.id) for (record, _), _ in read], reader.bad)
-    return CheckedProducts(
+    return Checked(
         records=_lines([noted(record, notes) for (record, notes), _ in read]),
         ids=tuple(ids),
         bad=tuple(reader.bad),
@@ -260,6 +247,5 @@ def check_supplier(body: bytes) -> Checked:
         records=_lines(records),
         ids=tuple(str(record.id) for record in records),
         bad=tuple(reader.bad),
-        capabilities=frozenset(),
         unknown=reader.unknown,
     )

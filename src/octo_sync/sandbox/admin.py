@@ -38,9 +38,7 @@ class Admin:
             raise invalid_booking(uuid)
         now = service.clock.whole()
         texts = _texts(body, "notes", "supplier_reference", "reseller_reference")
-        booking = dataclasses.replace(booking, **texts)
-        if "contact" in body:
-            booking = dataclasses.replace(booking, contact=contact_of(body["contact"], booking.contact))
+        booking = dataclasses.replace(booking, **texts, contact=contact_of(body.get("contact"), booking.contact))
         if "move" in body:
             booking = self._moved(booking, body["move"])
         if "add_units" in body or "remove_unit_items" in body:
@@ -92,8 +90,7 @@ class Admin:
             raise bad_request(f"status is one of {', '.join(sorted(STATUSES))}.")
         settled = dict.fromkeys(("expires", "decide_at", "decision", "cancellation"))
         changed = with_status(booking, status, now, **settled)
-        if changed.takes_capacity and not booking.takes_capacity:
-            self._room(booking, changed)
+        self._room(booking, changed)
         if status == "ON_HOLD":
             return dataclasses.replace(changed, expires=now + HOLD_MINUTES * 60)
         if status == "EXPIRED":
