@@ -105,7 +105,7 @@ class Sandbox:
         origin = _origin(self._sock)
         self.base_url = f"{origin}{BASE_PATH}"
         self.control_url = f"{origin}/_sandbox"
-        self.app = SandboxApp(config, clock, base_url=self.base_url)
+        self.app = SandboxApp(Service(config or SandboxConfig(), clock, base_url=self.base_url))
         self.app.service.warm()
         self._listening = threading.Event()
         self._ready = ready

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from octo_sync.sandbox import catalog, render_products
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import UTC, Clock
-from octo_sync.sandbox.config import SandboxConfig, Token
+from octo_sync.sandbox.config import BASE_PATH, SandboxConfig, Token
 from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
 from octo_sync.sandbox.errors import bad_request, invalid
 from octo_sync.sandbox.events import Events
@@ -31,6 +31,7 @@ class Service:
     Args:
         config: size, seed and behaviour.
         clock: the clock to live by; when None, real time, or noon of `config.today`.
+        base_url: shown as the supplier's endpoint.
         transport: the httpx transport webhooks go through; the network when None.
         sleep: how deliveries and faults wait.
     """
@@ -40,6 +41,7 @@ class Service:
         config: SandboxConfig,
         clock: Clock | None = None,
         *,
+        base_url: str = f"http://sandbox.test{BASE_PATH}",
         transport: Transport | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -52,7 +54,7 @@ class Service:
         self.outbox = Outbox(self, transport)
         self.tokens = {token.secret: token for token in config.tokens}
         self.today = config.today or clock.now().date()
-        self.base_url = ""
+        self.base_url = base_url
         self.build()
 
     def build(self) -> None:
