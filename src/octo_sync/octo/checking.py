@@ -6,11 +6,11 @@ read anything other than what was checked.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -89,6 +89,11 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
+def _checked(reader: Reader[Any], ids: Sequence[str], records: Iterable[bytes], **more: Any) -> Checked:  # noqa: ANN401 - fields
+    """What the reader has read, with what it set aside."""
+    return Checked(records=tuple(records), ids=tuple(ids), bad=tuple(reader.bad), unknown=reader.unknown, **more)
+
+
 def check_availability(body: bytes, *, days: Window | None = None) -> Checked:
     """Check a `POST /availability` answer: a JSON array of availability objects.
 
@@ -106,13 +111,7 @@ def check_availability(body: bytes, *, days: Window | None = None) -> Checked:
         records = [r for r in records if days.start <= r.local_date_time_start.date() <= days.end]
     records, ids = _keep_last(records, [str(r.id) for r in records], reader.bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
-    return Checked(
-        records=_lines(mend_departures(records)),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
-        capabilities=frozenset({"pricing"} if seen else ()),
-        unknown=reader.unknown,
-    )
+    return _checked(reader, ids, _lines(mend_departures(records)), capabilities=frozenset({"pricing"} if seen else ()))
 
 
 def _booking_capabilities(record: Booking) -> set[str]:
@@ -185,12 +184,11 @@ def check_bookings(
         # A uuid that comes twice: which of its records counts can only be said when all are read.
         return check_bookings(body, single=single, salt=salt, screen=screen)
     found, ids = _keep_last(found, ids, reader.bad)
-    return Checked(
-        records=tuple(b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
+    return _checked(
+        reader,
+        ids,
+        (b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
         capabilities=frozenset(name for r in found for name in r.capabilities),
-        unknown=reader.unknown,
         payloads=tuple(memoryview(r.raw) for r in found),
         hashes=tuple(r.hash for r in found),
         digests=tuple(r.digest for r in found),
@@ -225,12 +223,11 @@ def check_products(body: bytes, *, single: bool = False) -> Checked:
     reader = Reader(Product, body, single=single)
     read = list(reader.each(lambda record: (record, mend_product(record))))
     read, ids = _keep_last(read, [str(record.id) for (record, _), _ in read], reader.bad)
-    return Checked(
-        records=_lines([noted(record, notes) for (record, notes), _ in read]),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
+    return _checked(
+        reader,
+        ids,
+        _lines([noted(record, notes) for (record, notes), _ in read]),
         capabilities=frozenset(name for (record, _), _ in read for name in _product_capabilities(record)),
-        unknown=reader.unknown,
         payloads=tuple(memoryview(raw) for _, raw in read),
     )
 
@@ -243,9 +240,4 @@ def check_supplier(body: bytes) -> Checked:
     """
     reader = Reader(Supplier, body, single=True)
     records = [record for record, _ in reader.each(lambda record: record)]
-    return Checked(
-        records=_lines(records),
-        ids=tuple(str(record.id) for record in records),
-        bad=tuple(reader.bad),
-        unknown=reader.unknown,
-    )
+    return _checked(reader, [str(record.id) for record in records], _lines(records))

@@ -15,7 +15,6 @@ from typing import Any
 from octo_sync.sandbox.errors import bad_request
 
 Json = dict[str, Any]
-NAMES = ("entries_doubled", "fields_set", "fields_moved", "fields_dropped")
 _PATH = re.compile(r"(\w+)(?:\[([^\]]+)\])?\.([\w.]+)")
 _KINDS: dict[str, frozenset[str]] = {
     "booking": frozenset({"uuid", "unitItems"}),
@@ -121,3 +120,4 @@ _STEPS: dict[str, Callable[[Json, str, object], None]] = {
     "fields_moved": _moved,
     "fields_dropped": _dropped,
 }
+NAMES = tuple(_STEPS)

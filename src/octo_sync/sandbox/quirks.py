@@ -1,7 +1,7 @@
 """The quirks a server can show: each named, with its default, one sentence, and what it does to an answer's objects.
 
-A new quirk is an entry of CATALOGUE here (with `shape` where it changes what is shown), a row in README.md, a function of its
-name in tests/sandbox/test_quirks.py, and a case in tests/flows/test_switches.py.
+A new quirk is an entry of CATALOGUE here (with `edits` or `shape` where it changes what is shown), a row in README.md, a
+function of its name in tests/sandbox/test_quirks.py, and a case in tests/flows/test_switches.py.
 """
 
 # ruff: noqa: E501, FBT003 - the catalogue reads as a table, one switch and its default per line
