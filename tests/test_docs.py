@@ -157,4 +157,4 @@ def test_every_operation_of_the_client_can_have_capabilities_of_its_own():
         path.read_text() for path in (ROOT / "src/octo_sync/octo").glob("subscriptions*.py")
     )
 
-    assert set(re.findall(r'(?:operation=|_(?:ask|change|subscriptions)\(\s*)"([a-z_]+)"', source)) == set(OPERATIONS)
+    assert set(re.findall(r'(?:Call|_(?:ask|post|change|subscriptions))\(\s*"([a-z_]+)"', source)) == set(OPERATIONS)

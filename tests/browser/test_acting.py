@@ -33,8 +33,8 @@ def acting(project):
     with Journal.open(place, clock=SystemClock()) as journal:
         ((connection, uuid),) = ask(project, "select connection_id, booking_uuid from core.bookings order by 2 limit 1")
         subject = Subject(connection, SubjectKind.BOOKING, (uuid,))
-        journal.quarantine.add_record(connection, "bookings", uuid, "$", "no text", "", "r", subject=subject)
-        journal.quarantine.add_record(connection, HELD, "core.bookings", "", LOST, "", "r")
+        journal.quarantine.add_record(connection, "bookings", uuid, "$", "no text", "r", subject=subject)
+        journal.quarantine.add_record(connection, HELD, "core.bookings", "", LOST, "r")
         lock = place.with_name(f"{place.name}.lock")
         with journal.leases.acquire(lock, owner="octo-sync serve"), served(project, PASSWORD_OF_PAGES="s3cret") as base:
             yield journal, base, connection

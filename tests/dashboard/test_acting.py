@@ -165,8 +165,8 @@ def forms(page):
 
 async def test_the_sync_page_has_what_may_be_done_and_what_was(acting, journal):
     subject = Subject("main", SubjectKind.BOOKING, ("b-1",))
-    journal.quarantine.add_record("main", HELD, "core.bookings", "", "11 of 20 rows <are> missing.", "", "r")
-    journal.quarantine.add_record("main", "bookings", "b-1", "$", "no text", "", "r", subject=subject)
+    journal.quarantine.add_record("main", HELD, "core.bookings", "", "11 of 20 rows <are> missing.", "r")
+    journal.quarantine.add_record("main", "bookings", "b-1", "$", "no text", "r", subject=subject)
 
     def now():
         return dataclasses.replace(status(), quarantine=journal.quarantine.entries())

@@ -260,7 +260,7 @@ async def acted(shown, folder, tmp_path, said):
         store(journal, GROSS.model_copy(update={"key": said[1]}), name=said[0])
         for number in range(2, 290, 3):
             kind = HELD if number % 2 else "bookings"
-            journal.quarantine.add_record(said[number], kind, said[number + 1], "", said[number + 2], "", "r")
+            journal.quarantine.add_record(said[number], kind, said[number + 1], "", said[number + 2], "r")
         found = status()
         found.connections[0].held.extend(said)
         found.connections[0].kept.extend(said)

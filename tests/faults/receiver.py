@@ -10,18 +10,18 @@ from pathlib import Path
 from tests.receiver import process
 
 from octo_sync.flows.webhooks.receive import Inbox
-from octo_sync.journal.store import Store
+from octo_sync.journal.sqlite import SQLiteFile
 
 
 def normal():
-    connect = Store._connect_driver
+    connect = SQLiteFile.connect
 
     def connected(self):
         connection = connect(self)
         connection.execute("PRAGMA synchronous=NORMAL")
         return connection
 
-    Store._connect_driver = connected
+    SQLiteFile.connect = connected
 
 
 def early():

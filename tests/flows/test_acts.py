@@ -128,7 +128,7 @@ def test_a_difference_is_accepted_withdrawn_assigned_and_commented(journal, do):
 
 def test_retrying_the_quarantine_marks_what_is_in_it(journal, do):
     subject = Subject("acme", SubjectKind.BOOKING, ("b-1",))
-    journal.quarantine.add_record("acme", "bookings", "b-1", "$", "no text", "", "r", subject=subject)
+    journal.quarantine.add_record("acme", "bookings", "b-1", "$", "no text", "r", subject=subject)
     do(RETRY)
     assert [claim.subject for claim in journal.subjects.claim(9, run_id="r")] == [subject]
     assert journal.acts.last(1)[0].outcome == "1 record to fetch again."

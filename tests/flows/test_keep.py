@@ -108,9 +108,7 @@ async def test_a_pull_counts_the_landing_that_the_journal_already_knows_of(proje
 @pytest.mark.deep(2)
 async def test_a_pull_beside_which_a_record_lies_in_quarantine_is_partial_as_a_sync_is(project):
     async with keeping(project) as keeper:
-        keeper.ports.journal.quarantine.add_record(
-            "main", "booking", "unread", "$.pricing", "No number.", "{}", "before"
-        )
+        keeper.ports.journal.quarantine.add_record("main", "booking", "unread", "$.pricing", "No number.", "before")
         await asyncio.to_thread(keeper.pull, "availability")
         await settled(keeper)
         assert keeper.ports.journal.runs.last(1)[0].status == "partial"

@@ -170,7 +170,7 @@ def test_deliveries_and_quarantine_and_sizes_are_those_of_the_journal_and_the_fi
     body = Received(connection="acme", endpoint="e" * 32, received_at=clock.now(), body=b"{}", subjects=())
     journal.endpoints.add("e" * 32, connection="acme", secret_hash="0" * 64)
     journal.inbox.accept([body])
-    journal.quarantine.add_record("acme", "deletions-held", "k", "", "held", "d", "r")
+    journal.quarantine.add_record("acme", "deletions-held", "k", "", "held", "r")
     found = gauges.read()
     assert found["octo_sync_last_delivery_timestamp_seconds"] == {("acme",): NOON.timestamp()}
     assert found["octo_sync_quarantine_entries"]["acme", "deletions-held"] == 1

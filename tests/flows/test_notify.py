@@ -22,7 +22,7 @@ from octo_sync.pipeline import load
 def entry(key="b-1", at=NOON):
     return QuarantineEntry(
         id=f"record-{key}", what="record", connection="acme", resource="bookings", key=key, path="$.x", reason="odd",
-        count=1, first_at=at, last_at=at, run_id="r", payload_digest="",
+        count=1, first_at=at, last_at=at, run_id="r",
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tests.simulation.wire import ask
 
 from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.clock import Clock
+from octo_sync.sandbox.service import Service
 
 __all__ = ["Virtual", "lived"]
 
@@ -34,7 +35,7 @@ class Virtual(httpx.AsyncBaseTransport):
 
     def __init__(self, loop, **config):
         self.loop, self.edit, self.log = loop, None, []
-        self.app = SandboxApp(small(**config), Clock(source=lambda: self.now().timestamp()))
+        self.app = SandboxApp(Service(small(**config), Clock(source=lambda: self.now().timestamp())))
 
     def now(self):
         return NOON + dt.timedelta(seconds=self.loop.time())

@@ -88,8 +88,8 @@ def test_bodies_reasons_and_messages_that_name_somebody_go_and_the_rest_stays(
         )  # fmt: skip
     journal.subjects.mark([booking()], Source.USER)
     fail(journal, journal.subjects.claim(1, run_id="r")[0], code="Ada")
-    journal.quarantine.add_record("acme", "bookings", "1", "$", "Ada is not a number", "digest", "r")
-    journal.quarantine.add_record("acme", "bookings", "2", "$", "Bob is not a number", "digest", "r")
+    journal.quarantine.add_record("acme", "bookings", "1", "$", "Ada is not a number", "r")
+    journal.quarantine.add_record("acme", "bookings", "2", "$", "Bob is not a number", "r")
     assert journal.inbox.blank(lambda body: b"Ada" in body) == 1
     for text in ("Ada called.", "Bob called."):
         journal.acts.note("comment", who="Eve", about="ledger", key="b-1", text=text, outcome="Noted.")

@@ -59,14 +59,14 @@ def test_what_is_in_quarantine_is_neither_owed_nor_in_the_horizon(journal: Journ
     fail(journal, one, quarantine=True)
     fail(journal, two, retry_at=clock.now() + timedelta(hours=1))
     journal.quarantine.add_record(
-        connection="acme", resource="bookings", key="b-9", path="$.x", reason="no", payload_digest="d", run_id="r",
+        connection="acme", resource="bookings", key="b-9", path="$.x", reason="no", run_id="r",
         subject=Subject("acme", SubjectKind.BOOKING, ("b-9",)),
     )  # fmt: skip
 
     found = counts(journal)[SubjectKind.BOOKING]
 
     assert (found.subjects, found.owed, found.due) == (1, 1, 0)
-    told = [(q.connection, q.resource, q.entries) for q in journal.quarantine.counts()]
+    told = [(*of, entries) for of, entries in journal.quarantine.counts().items()]
     assert told == [("acme", "booking", 1), ("acme", "bookings", 1)]
 
 

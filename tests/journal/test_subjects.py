@@ -7,7 +7,8 @@ import pytest
 from tests.journal.helpers import NOON, HandClock, availability, booking, bookings, fail, plan
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, SubjectRow
+from octo_sync.journal import Journal
+from octo_sync.journal.models import SubjectRow
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.server import Sandbox
+from octo_sync.sandbox.service import Service
 
 TRAM = "6b1f7b52-6d2e-4c0a-9d3a-0c8f1d7a4e11"
 
@@ -25,7 +26,7 @@ def test_discover_lists_everything_with_a_sentence(box):
 
 
 async def test_control_answers_loopback_only(config_of):
-    app = SandboxApp(config_of(bookings=0))
+    app = SandboxApp(Service(config_of(bookings=0)))
     for host, status in (("127.0.0.1", 200), ("10.1.2.3", 403)):
         transport = httpx.ASGITransport(app, client=(host, 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
@@ -158,7 +159,7 @@ async def test_in_process_without_lifespan(config_of):
         slept.append(seconds)
 
     config = config_of(bookings=20, retry_base=1.0, retry_max=8.0)
-    app = SandboxApp(config, transport=httpx.MockTransport(hook), sleep=sleep)
+    app = SandboxApp(Service(config, transport=httpx.MockTransport(hook), sleep=sleep))
     headers = {"Authorization": "Bearer sandbox-token-a", "Octo-Capabilities": "notifications"}
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://t", headers=headers) as client:

@@ -16,9 +16,10 @@ SCRIPT = """
 import asyncio, datetime, hashlib, httpx
 from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.config import SandboxConfig
+from octo_sync.sandbox.service import Service
 config = SandboxConfig(seed=11, bookings=200, days=60, today=datetime.date(2026, 11, 20), frozen=True)
 async def run():
-    app = SandboxApp(config)
+    app = SandboxApp(Service(config))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as client:
         made = await client.post("/_sandbox/traffic", json={"changes": 40, "seed": 3})
         state = await client.get("/_sandbox/state")
@@ -29,7 +30,7 @@ asyncio.run(run())
 
 
 async def fingerprint(config):
-    app = SandboxApp(config)
+    app = SandboxApp(Service(config))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as client:
         made = await client.post("/_sandbox/traffic", json={"changes": 40, "seed": 3})
         whole = await client.get("/_sandbox/state")

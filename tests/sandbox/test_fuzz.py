@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octo_sync.sandbox.app import SandboxApp
+from octo_sync.sandbox.service import Service
 
 TRAM = "6b1f7b52-6d2e-4c0a-9d3a-0c8f1d7a4e11"
 FIELDS = {
@@ -52,7 +53,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(PATHS), BODIES | ANYTHING), min_size=
 
 async def play(config, calls):
     headers = {"Authorization": "Bearer sandbox-token-all", "Octo-Capabilities": "pricing,extras,content,notifications"}
-    app = SandboxApp(config)
+    app = SandboxApp(Service(config))
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://t/octo/v1", headers=headers) as client:
         made = await client.post(

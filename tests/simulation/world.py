@@ -27,6 +27,7 @@ from octo_sync.pipeline import load
 from octo_sync.sandbox.app import SandboxApp
 from octo_sync.sandbox.clock import Clock
 from octo_sync.sandbox.config import SandboxConfig, Token
+from octo_sync.sandbox.service import Service
 from octo_sync.tables import all_tables, nouns
 
 __all__ = ["World", "clean_up", "prepare"]
@@ -203,7 +204,7 @@ class World:
         clock = Clock(source=lambda: self.start.timestamp() + self.loop.time())
         context = self.service.context()
         self.to_service = ToService(self)
-        self.sandbox = context.run(SandboxApp, config, clock, transport=ToReceiver(self))
+        self.sandbox = context.run(lambda: SandboxApp(Service(config, clock, transport=ToReceiver(self))))
         self.service_app = self.sandbox
         self.control = self.sandbox.control
         self.versions = defaultdict(list)

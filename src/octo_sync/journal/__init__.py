@@ -14,7 +14,6 @@ from octo_sync.journal.models import (
     ReconciliationRun,
     Run,
     StoredDifference,
-    SubjectRow,
 )
 from octo_sync.journal.root import Journal
 from octo_sync.journal.rows import (
@@ -54,7 +53,6 @@ __all__ = [
     "Run",
     "Share",
     "StoredDifference",
-    "SubjectRow",
     "Timer",
     "copy_journal",
     "is_in_use",

@@ -43,7 +43,7 @@ class Database(Protocol):
         del clock, fill  # a server keeps its files, and an administrator made the database
         return None
 
-    def engine(self, connect: Callable[[], Any]) -> Engine:
+    def engine(self) -> Engine:
         """What runs statements over the connections that `connect` opens."""
 
     def connect(self) -> Any:  # noqa: ANN401 - the driver's own connection
@@ -83,9 +83,9 @@ class Database(Protocol):
         """Somebody calls `checkpoint` from now on."""
         del connection
 
-    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
+    def checkpoint(self, nobody_writes: AbstractContextManager[Any]) -> None:
         """Fold what was committed into the database."""
-        del nobody_writes, connect
+        del nobody_writes
 
     def compact(self, connection: Connection) -> bool:
         """Rewrite it without the bytes of what was deleted; whether nobody stood in the way."""

@@ -29,9 +29,8 @@ class Endpoints(Table):
 
         `secret_hash` is the SHA-256 of the secret header's bytes, in lower-case hexadecimal; the secret is kept nowhere.
         """
-        now = self._store.clock.now()
-        row = {"endpoint": endpoint, "connection": connection, "secret_hash": secret_hash, "created_at": now}
-        self._store.change(insert(EndpointRow).values(row))
+        row = {"endpoint": endpoint, "connection": connection, "secret_hash": secret_hash}
+        self._store.change(insert(EndpointRow).values(**row, created_at=self._store.clock.now()))
 
     def activate(self, endpoint: str, subscription_id: str) -> None:
         """The service has a subscription at this address. A retired row stays retired."""

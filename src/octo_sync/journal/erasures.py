@@ -78,9 +78,8 @@ class Erasures(Table):
 
     def request(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
         """Ask for an erasure, durably. The owner of the warehouse notices by the counter and carries it out."""
-        number = self._store.numbers.reserve(1)[0]
         asked = Erasure(
-            id=str(number),
+            id=str(self._store.numbers.reserve(1)[0]),
             people=tuple(sorted(set(people))),
             bookings=tuple(sorted(set(bookings))),
             requested_at=self._store.clock.now(),
@@ -127,12 +126,9 @@ class Erasures(Table):
             if _asked(erasure, erased.secret) in known:
                 continue
             key = erasure.key or erased.secret
+            undone = dataclasses.replace(erasure, carried=False, done_at=None, left=())
             fresh = str(self._store.numbers.reserve(1)[0])
-            self.note(
-                dataclasses.replace(
-                    erasure, id=fresh, key=None if key == own else key, carried=False, done_at=None, left=()
-                )
-            )
+            self.note(dataclasses.replace(undone, id=fresh, key=None if key == own else key))
 
     def repeats_in_texts(self, is_theirs: Callable[[str], bool]) -> bool:
         """Whether `blank_texts` would find anything."""

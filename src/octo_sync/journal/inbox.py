@@ -5,7 +5,8 @@ transaction, one number, one sync of the disk, and one statement per table, howe
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -52,10 +53,12 @@ class Inbox(Table):
             connection = self._store.database.driver(opened)
             marks: list[set[_Key]] = [{key_of(subject) for subject in item.subjects} for item in items]
             looks: dict[tuple[str, str, str, str], str] = {}
-            for item, keys, found in zip(items, marks, self._resolved(connection, items), strict=True):
+            known = _known_options(connection, items)
+            for item, keys in zip(items, marks, strict=True):
                 due = [(f"confirm-{place}", to_text(at)) for place, at in enumerate(item.confirm_at, start=1)]
                 _confirm(looks, keys, due)
-                for months, inside in found:
+                for months in item.months:
+                    inside = _subjects_of(item.connection, months, known[item.connection, months.product])
                     keys |= inside  # noqa: PLW2901 - in place
                     _confirm(looks, inside, due[-1:] if months.last_look_only else due)
             every = set().union(*marks)
@@ -70,27 +73,6 @@ class Inbox(Table):
                 if keep and items:
                     connection.execute(sql.RECEIVE, _stored(items, marks, number))
         return number
-
-    def _resolved(
-        self,
-        connection: Any,  # noqa: ANN401 - the driver's own
-        items: Sequence[Received],
-    ) -> Iterator[list[tuple[Months, set[_Key]]]]:
-        """For each item, its months as subjects."""
-        products = list(dict.fromkeys((item.connection, months.product) for item in items for months in item.months))
-        known: dict[tuple[str, str], list[str]] = {}
-        if products:
-            # All keys of a product begin with the product; "-" is the character behind ",".
-            ranges = [(name, as_json([product])[:-1]) for name, product in products]
-            wanted = as_json([(name, f"{beginning},", f"{beginning}-") for name, beginning in ranges])
-            found = connection.execute(sql.KNOWN_OPTIONS, (wanted,)).fetchone()[0]
-            for place, beginning in json.loads(found):
-                known.setdefault(products[place], []).append(beginning)
-        for item in items:
-            yield [
-                (months, _subjects_of(item.connection, months, known.get((item.connection, months.product), [])))
-                for months in item.months
-            ]
 
     def deliveries(
         self,
@@ -150,6 +132,20 @@ class Inbox(Table):
             if ids:
                 emptied += self._store.change(update(Delivery).where(delivery.id.in_(ids)).values(body=b""))
         return emptied
+
+
+def _known_options(connection: Any, items: Sequence[Received]) -> Mapping[tuple[str, str], list[str]]:  # noqa: ANN401 - the driver's own
+    """How the keys of the options begin that are known of each product whose months are to be marked."""
+    products = list(dict.fromkeys((item.connection, months.product) for item in items for months in item.months))
+    known: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    if products:
+        # All keys of a product begin with the product; "-" is the character behind ",".
+        ranges = [(name, as_json([product])[:-1]) for name, product in products]
+        wanted = as_json([(name, f"{beginning},", f"{beginning}-") for name, beginning in ranges])
+        found = connection.execute(sql.KNOWN_OPTIONS, (wanted,)).fetchone()[0]
+        for place, beginning in json.loads(found):
+            known[products[place]].append(beginning)
+    return known
 
 
 def _subjects_of(connection: str, months: Months, known: Sequence[str]) -> set[_Key]:

@@ -76,14 +76,12 @@ class _AsText(TypeDecorator[Any]):
         self.write = write
         self.read = read
 
-    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ANN401 - any value
+    def process_bind_param(self, value: Any | None, _dialect: Dialect) -> str | None:  # noqa: ANN401 - any value
         """Python to database."""
-        del dialect
         return None if value is None else self.write(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ANN401 - any value
+    def process_result_value(self, value: str | None, _dialect: Dialect) -> Any:  # noqa: ANN401 - any value
         """Database to Python."""
-        del dialect
         return None if value is None else self.read(value)
 
 
@@ -153,6 +151,8 @@ _KIND_RANK = (
 )
 _MONTH = "CASE WHEN kind IN ('availability', 'bookings') THEN substr(\"key\", length(\"key\") - 8, 7) ELSE '' END"
 """What the key ends with: `…"2026-11"]`."""
+_HANDED_OUT = ("connection", text("priority DESC"), "kind_rank", "month", "key", "kind", "due_at")
+"""The order in which a connection's work is handed out, with all that a claim filters on."""
 
 
 class SubjectRow(_Numbered, table=True):
@@ -186,18 +186,8 @@ class SubjectRow(_Numbered, table=True):
             name="clean_has_no_trouble",
         ),
         CheckConstraint("quarantined_at IS NULL OR error_code IS NOT NULL", name="quarantine_has_a_reason"),
-        # The order in which a connection's work is handed out, with all that a claim filters on, and only what can be claimed.
-        _partial(
-            "subjects_dirty",
-            "connection",
-            text("priority DESC"),
-            "kind_rank",
-            "month",
-            "key",
-            "kind",
-            "due_at",
-            where="wanted_seq > landed_seq AND quarantined_at IS NULL",
-        ),
+        # Only what can be claimed.
+        _partial("subjects_dirty", *_HANDED_OUT, where="wanted_seq > landed_seq AND quarantined_at IS NULL"),
         _partial("subjects_quarantined", "quarantined_at", where="quarantined_at IS NOT NULL"),
         _STRICT,
     )
@@ -271,7 +261,7 @@ class QuarantinedRecord(_Numbered, table=True):
     """Where in the record the trouble is, e.g. `$.unitItems[3].status`."""
     reason: str = Field(sa_type=Words)
     payload_digest: str = Field(sa_type=Words)
-    """Tells "the same again" from "still wrong, differently" without keeping the payload here."""
+    """Empty: nobody tells "the same again" from "still wrong, differently"."""
     subject_kind: str | None = Field(default=None, sa_type=Words)
     """The subject to mark for a retry; null when the caller named none."""
     subject_key: str | None = Field(default=None, sa_type=Words)

@@ -7,7 +7,7 @@ the order of the numbers that they give out), and the lease is a lock of a sessi
 import select
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -71,11 +71,11 @@ class PostgresServer(Database):
             found = driver.execute(_SQL["has_tables"].encode()).fetchone()
             return bool(found and found[0])
 
-    def engine(self, connect: Callable[[], Any]) -> Engine:
+    def engine(self) -> Engine:
         """What runs statements over the connections that `connect` opens; SQLite's spelling is translated on the way."""
         engine = create_engine(
             "postgresql+psycopg://",
-            creator=connect,
+            creator=self.connect,
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
             use_native_hstore=False,
@@ -130,7 +130,7 @@ class PostgresServer(Database):
 
     def usable(self, connection: Connection) -> bool:
         """Whether the server has not hung up since the last call; so a restart in between costs nobody an error."""
-        driver: _Session = connection.connection.driver_connection  # type: ignore[assignment]
+        driver: _Session = _driver(connection)
         if driver.closed:
             return False
         if driver.info.transaction_status != 0:  # in use by an outer block
@@ -142,25 +142,23 @@ class PostgresServer(Database):
 
     def driver(self, connection: Connection) -> "_Spelled":
         """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
-        return _Spelled(connection.connection.driver_connection)
+        return _Spelled(_driver(connection))
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def together(self, connection: Connection) -> AbstractContextManager[Any]:
-        """As a pipeline: all other writers wait for this one, and so for each of its ways to the server and back."""
-        driver: Any = connection.connection.driver_connection
-        pipeline: AbstractContextManager[Any] = driver.pipeline()
+        """As a pipeline: whoever needs a number waits for this one, and so for each of its ways to the server and back."""
+        pipeline: AbstractContextManager[Any] = _driver(connection).pipeline()
         return pipeline
 
     def begin(self, connection: Connection, *, beside: bool) -> None:
         """Alone, as for a file, or `beside` others that are not alone. Who gives out numbers waits for the counter's row."""
-        driver: Any = connection.connection.driver_connection
-        driver.execute(f"BEGIN; SELECT pg_advisory_xact_lock{'_shared' if beside else ''}({_OURS}, {_WRITERS})")
+        lock = "pg_advisory_xact_lock_shared" if beside else "pg_advisory_xact_lock"
+        _driver(connection).execute(f"BEGIN; SELECT {lock}({_OURS}, {_WRITERS})")
 
     def commit(self, connection: Connection) -> None:
         """Make it durable. An answer that does not come counts as a failure: the caller may do everything again."""
-        driver: Any = connection.connection.driver_connection
-        answer = driver.execute("COMMIT").statusmessage
+        answer = _driver(connection).execute("COMMIT").statusmessage
         if answer != "COMMIT":  # PostgreSQL answers the commit of a failed transaction without an error
             raise JournalError(f"The journal {self.name} did not keep a transaction; nothing was changed.")
 
@@ -198,9 +196,8 @@ class PostgresServer(Database):
 
     # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def writer_lock(self, path: Path) -> "SessionLease":
+    def writer_lock(self, _path: Path) -> "SessionLease":
         """The lock of the warehouse's one writer; it needs no file."""
-        del path
         return SessionLease(self)
 
 
@@ -283,6 +280,10 @@ class SessionLease:
                 session.close()
 
 
+def _driver(connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
+    return connection.connection.driver_connection
+
+
 def _checksum(name: str) -> int:
     """A name as a number of 32 bits with a sign."""
     number = zlib.crc32(name.encode())
@@ -301,15 +302,14 @@ class _Spelled:
 
 
 def _translated(
-    connection: Any,  # noqa: ANN401 - SQLAlchemy's signature
-    cursor: Any,  # noqa: ANN401
+    _connection: Any,  # noqa: ANN401 - SQLAlchemy's signature
+    _cursor: Any,  # noqa: ANN401
     statement: str,
     parameters: Any,  # noqa: ANN401
-    context: Any,  # noqa: ANN401
+    _context: Any,  # noqa: ANN401
     executemany: bool,  # noqa: FBT001 - SQLAlchemy's signature
 ) -> tuple[str, Any]:
     """A statement of ours has its values in a row; what SQLAlchemy composed has them by name and is right already."""
-    del connection, cursor, context
     rows = parameters if executemany else [parameters]
     if not rows or isinstance(rows[0], dict):
         return statement, parameters

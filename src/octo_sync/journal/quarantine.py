@@ -8,7 +8,7 @@ from sqlalchemy import delete
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
 from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, to_text
-from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
+from octo_sync.journal.rows import QuarantineEntry
 from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
 
@@ -25,7 +25,6 @@ class Quarantine(Table):
         key: str,
         path: str,
         reason: str,
-        payload_digest: str,
         run_id: str,
         *,
         subject: Subject | None = None,
@@ -34,27 +33,13 @@ class Quarantine(Table):
 
         `subject` is what a retry marks.
         """
-        seen = connection, resource, key, path, reason[:_LONGEST_REASON], payload_digest
+        seen = connection, resource, key, path, reason[:_LONGEST_REASON]
         again = (subject.kind.value, subject.key) if subject else (None, None)
         self._store.change(sql.QUARANTINE_RECORD, *seen, *again, to_text(self._store.clock.now()), run_id)
 
-    def clear_records(self, connection: str, resource: str, key: str | Iterable[str]) -> int:
-        """The record landed fine: its notes go, whatever their paths. Several keys at once are one transaction."""
-        keys = [key] if isinstance(key, str) else list(key)
-        if self._store.value("SELECT NOT EXISTS (SELECT 1 FROM quarantined_records)"):
-            return 0  # the usual case costs no commit
-        with self._store.writing() as opened:
-            return sum(
-                opened.exec_driver_sql(
-                    'DELETE FROM quarantined_records WHERE connection = ? AND resource = ? AND "key" = ?',
-                    (connection, resource, one),
-                ).rowcount
-                for one in keys
-            )
-
-    def clear(self, ids: Iterable[str]) -> None:
+    def clear(self, entries: Iterable[QuarantineEntry]) -> None:
         """These records landed fine. One that a person took off the list meanwhile does not matter."""
-        if numbers := [(int(one.rpartition("-")[2]),) for one in ids]:
+        if numbers := [(_row_id(entry),) for entry in entries]:
             with self._store.writing() as opened:
                 opened.exec_driver_sql("DELETE FROM quarantined_records WHERE id = ?", numbers)
 
@@ -65,7 +50,7 @@ class Quarantine(Table):
     def retry(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         """Mark what they stand for as a person would: due at once, failures forgiven. The entries that were named.
 
-        A record's note stays until the record lands fine (`clear_records`). An unknown id is a JournalError, and
+        A record's note stays until the record lands fine (`clear`). An unknown id is a JournalError, and
         nothing is marked.
         """
         with self._store.lock:
@@ -84,14 +69,14 @@ class Quarantine(Table):
             with self._store.writing() as connection:
                 for entry in entries:
                     table = SubjectRow if entry.what == "subject" else QuarantinedRecord
-                    row_id = int(entry.id.rpartition("-")[2])
-                    connection.execute(delete(table).where(columns(table).id == row_id))
+                    connection.execute(delete(table).where(columns(table).id == _row_id(entry)))
             self._store.subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)
         return entries
 
-    def counts(self) -> list[QuarantineCount]:
-        """How many subjects and records are left alone, per connection and resource."""
-        return self._store.counted(QuarantineCount, sql.QUARANTINE_COUNTS, "")
+    def counts(self) -> dict[tuple[str, str], int]:
+        """How many subjects and records are left alone, by connection and resource."""
+        counted = self._store.ask(sql.QUARANTINE_COUNTS, "")
+        return {(connection, resource): entries for connection, resource, entries in counted}
 
     def _named(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         entries = self.entries()
@@ -102,3 +87,7 @@ class Quarantine(Table):
                 f"Nothing in quarantine is called {', '.join(unknown)}; list the quarantine to see the ids."
             )
         return [entry for entry in entries if entry.id in ids]
+
+
+def _row_id(entry: QuarantineEntry) -> int:
+    return int(entry.id.rpartition("-")[2])

@@ -240,11 +240,11 @@ GROUP BY kind
 -- All that is left alone: subjects first, each by age; ?1 an empty text, which every instant is greater than.
 SELECT 'subject-' || id AS id, id AS number, 'subject' AS what, connection, kind AS resource, "key", '' AS path,
   error_code || ': ' || coalesce(error_message, '') AS reason, attempts AS count, quarantined_at AS first_at,
-  coalesce(failed_at, marked_at) AS last_at, run_id, '' AS payload_digest, kind AS subject_kind, "key" AS subject_key
+  coalesce(failed_at, marked_at) AS last_at, run_id, kind AS subject_kind, "key" AS subject_key
 FROM subjects INDEXED BY subjects_quarantined WHERE quarantined_at > ?1
 UNION ALL
 SELECT 'record-' || id, id, 'record', connection, resource, "key", path, reason, count, first_at, last_at, run_id,
-  payload_digest, subject_kind, subject_key
+  subject_kind, subject_key
 FROM quarantined_records ORDER BY what DESC, first_at, number
 
 -- name: QUARANTINE_COUNTS
@@ -269,13 +269,13 @@ FROM (
 GROUP BY name, bucket ORDER BY name, bucket
 
 -- name: QUARANTINE_RECORD
--- One record that did not land: ?1 connection, ?2 resource, ?3 key, ?4 path, ?5 reason, ?6 digest, ?7 subject kind,
--- ?8 subject key, ?9 now, ?10 run. Seen again: counted, with the newest reason.
+-- One record that did not land: ?1 connection, ?2 resource, ?3 key, ?4 path, ?5 reason, ?6 subject kind,
+-- ?7 subject key, ?8 now, ?9 run. Seen again: counted, with the newest reason.
 INSERT INTO quarantined_records
   (connection, resource, "key", path, reason, payload_digest, subject_kind, subject_key, first_at, last_at, run_id)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
+VALUES (?1, ?2, ?3, ?4, ?5, '', ?6, ?7, ?8, ?8, ?9)
 ON CONFLICT (connection, resource, "key", path) DO UPDATE SET
-  reason = excluded.reason, payload_digest = excluded.payload_digest, last_at = excluded.last_at,
+  reason = excluded.reason, last_at = excluded.last_at,
   count = quarantined_records.count + 1, run_id = excluded.run_id,
   subject_kind = coalesce(excluded.subject_kind, quarantined_records.subject_kind),
   subject_key = coalesce(excluded.subject_key, quarantined_records.subject_key)

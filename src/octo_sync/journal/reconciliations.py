@@ -29,7 +29,7 @@ from octo_sync.journal.models import (
     to_text,
 )
 from octo_sync.journal.rows import DifferenceCount
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import Table, chosen
 from octo_sync.model import Window
 
 MOST_DIFFERENCES = 100_000
@@ -46,6 +46,7 @@ _REVISION = "reconciliations"
 
 _Identity = tuple[str, str, str]
 """Key, bucket and field: which difference of a reconciliation it is."""
+_Rows = Collection[list[str | None]]
 
 
 class Reconciliations(Table):
@@ -84,12 +85,7 @@ class Reconciliations(Table):
                 self._changed(opened)
 
     @staticmethod
-    def _age(
-        opened: Connection,
-        run: ReconciliationRun,
-        rows: Collection[list[str | None]],
-        early: Collection[list[str | None]],
-    ) -> tuple[int, int]:
+    def _age(opened: Connection, run: ReconciliationRun, rows: _Rows, early: _Rows) -> tuple[int, int]:
         """How many differences it opened and resolved."""
         name, window = run.name, run.window
         before = _count(opened, _open(name))
@@ -144,12 +140,9 @@ class Reconciliations(Table):
         with self._store.writing() as opened:
             covered = _count(opened, and_(_open(name), difference.key == key))
             if covered:
+                said = {"note": note.strip(), "accepted_by": by, "accepted_at": now, "until": until}
                 opened.execute(delete(AcceptanceRow).where(*_of(name, key)))
-                opened.execute(
-                    insert(AcceptanceRow).values(
-                        name=name, key=key, note=note.strip(), accepted_by=by, accepted_at=now, until=until
-                    )
-                )
+                opened.execute(insert(AcceptanceRow).values(name=name, key=key, **said))
                 self._changed(opened)
         if not covered:
             raise self._unknown(name, key)
@@ -174,9 +167,7 @@ class Reconciliations(Table):
 
     def acceptances(self, name: str | None = None) -> list[AcceptanceRow]:
         """What was accepted of a reconciliation or of all, whether it still holds or not, by key."""
-        one = columns(AcceptanceRow)
-        wanted = select(AcceptanceRow).order_by(one.key)
-        return self._store.rows(wanted if name is None else wanted.where(one.name == name))
+        return self._store.rows(chosen(select(AcceptanceRow).order_by(columns(AcceptanceRow).key), name=name))
 
     def _unknown(self, name: str, key: str) -> JournalError:
         keys = [key for (key,) in self._store.ask(select(columns(DifferenceRow).key).where(_open(name)).distinct())]
@@ -191,11 +182,8 @@ class Reconciliations(Table):
 
     def runs(self, name: str | None, limit: int) -> list[ReconciliationRun]:
         """The last comparisons of one reconciliation or of all, newest first."""
-        run = columns(ReconciliationRun)
-        wanted = select(ReconciliationRun).order_by(run.id.desc()).limit(limit)
-        if name is not None:
-            wanted = wanted.where(run.name == name)
-        return self._store.rows(wanted)
+        newest = select(ReconciliationRun).order_by(columns(ReconciliationRun).id.desc())
+        return self._store.rows(chosen(newest, name=name).limit(limit))
 
     def open_differences(self, name: str | None) -> list[StoredDifference]:
         """What is open in one reconciliation or in all, accepted or not; by name, key, bucket and field."""

@@ -42,15 +42,6 @@ class KindCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuarantineCount:
-    """How many entries one resource of one connection has in quarantine."""
-
-    connection: str
-    resource: str
-    entries: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceCount:
     """What is open in one bucket of one reconciliation."""
 
@@ -82,8 +73,6 @@ class QuarantineEntry:
     first_at: datetime
     last_at: datetime
     run_id: str | None
-    payload_digest: str
-    """Empty for a subject."""
     subject_kind: str | None = None
     subject_key: str | None = None
 

@@ -18,14 +18,9 @@ class Runs(Table):
         self, command: str, pipeline: str, *, run_id: str, fence: int, options: Mapping[str, object] | None = None
     ) -> None:
         """Open a run. Its id must be new."""
-        row = {
-            "run_id": run_id,
-            "command": command,
-            "pipeline": pipeline,
-            "fence": fence,
-            "options": dict(options or {}),
-        }
-        self._store.change(insert(Run).values(**row, started_at=self._store.clock.now()))
+        what = {"run_id": run_id, "command": command, "pipeline": pipeline, "fence": fence}
+        now, asked = self._store.clock.now(), dict(options or {})
+        self._store.change(insert(Run).values(**what, options=asked, started_at=now))
 
     def end(
         self, run_id: str, status: EndStatus, counts: Mapping[str, object] | None = None, error: str | None = None

@@ -56,9 +56,9 @@ class SQLiteFile(Database):
             _create(self.place, fill)
         return recovered_from
 
-    def engine(self, connect: Callable[[], Any]) -> Engine:
+    def engine(self) -> Engine:
         """What runs statements over the connections that `connect` opens."""
-        return create_engine("sqlite://", creator=connect, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        return create_engine("sqlite://", creator=self.connect, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
     def connect(self) -> sqlite3.Connection:
         """Open it; what a transaction says is committed is on the disk."""
@@ -119,14 +119,14 @@ class SQLiteFile(Database):
         if connection is not None:
             connection.exec_driver_sql(f"PRAGMA wal_autocheckpoint={_LONGEST_LOG}")
 
-    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
+    def checkpoint(self, nobody_writes: AbstractContextManager[Any]) -> None:
         """Nearly everything beside the writer; then, while `nobody_writes`, what was committed during the first step."""
         with self._folding:
             if self._closed:
                 return
             try:
                 if self._folder is None:
-                    self._folder = connect()
+                    self._folder = self.connect()
                 self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 with nobody_writes:
                     self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -146,9 +146,8 @@ class SQLiteFile(Database):
         busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
 
-    def size(self, connection: Connection) -> int:
+    def size(self, _connection: Connection) -> int:
         """Bytes of the file and of its log."""
-        del connection
         found = 0
         for file in (self.place, wal_of(self.place)):
             with suppress(FileNotFoundError):

@@ -87,7 +87,7 @@ class Store:
         """The lease that was taken over this object; None: it is nobody's writer."""
         self.shares: dict[str, int] | None = None
         """Fence of each connection that it owns, where several workers share the project; None: it owns all of them."""
-        self._engine = self.database.engine(self._connect_driver)
+        self._engine = self.database.engine()
 
     @classmethod
     def open(cls, path: Path | str, *, clock: Clock) -> Self:
@@ -152,7 +152,7 @@ class Store:
         What is in the log is durable before and after. Call it from another thread than the one that commits.
         """
         with translated(self.name):
-            self.database.checkpoint(self.lock, self._connect_driver)
+            self.database.checkpoint(self.lock)
 
     def compact(self) -> bool:
         """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.
@@ -172,8 +172,13 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Statements that only read; each sees one committed state."""
-        with self.lock, self._fresh_after_error(), translated(self.name):
-            yield self._connect()
+        with self.lock:
+            try:
+                with translated(self.name):
+                    yield self._connect()
+            except JournalError:  # it is not trusted any more: the next statement opens a new one and goes on
+                self._disconnect()
+                raise
 
     @contextmanager
     def writing(self, *, beside: bool = False) -> Iterator[Connection]:
@@ -182,8 +187,7 @@ class Store:
         On a server several may write `beside` each other, while nobody writes alone. For that rows are written in the order of
         their keys, so that no two wait for each other, and after the number that they are given, if any.
         """
-        with self.lock, self._fresh_after_error(), translated(self.name):
-            connection = self._connect()
+        with self.reading() as connection:
             self.database.begin(connection, beside=beside)
             try:
                 yield connection
@@ -217,15 +221,6 @@ class Store:
         """Carry out one statement in a transaction of its own; in how many rows it changed something."""
         with self.writing() as opened:
             return _run(opened, statement, values).rowcount
-
-    @contextmanager
-    def _fresh_after_error(self) -> Iterator[None]:
-        """After an error the connection is not trusted any more: the next statement opens a new one and goes on."""
-        try:
-            yield
-        except JournalError:
-            self._disconnect()
-            raise
 
     def next_number(self, connection: Connection, count: int = 1) -> int:
         """Give out so many numbers and return the last of them; the transaction makes them durable."""
@@ -265,9 +260,6 @@ class Store:
         if connection is not None:
             with suppress(SQLAlchemyError, sqlite3.Error):
                 connection.close()
-
-    def _connect_driver(self) -> Any:  # noqa: ANN401 - the driver's own connection
-        return self.database.connect()
 
     # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────
 

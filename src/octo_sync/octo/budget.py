@@ -144,18 +144,20 @@ class Budget:
         self._busy_until = asyncio.get_running_loop().time()
         self._wake()
 
-    def heard(self, status: int, *, started: float, asked: float | None = None, told: Stated | None = None) -> None:
-        """Learn from an answer to a request that started at loop time `started`."""
+    def heard(self, status: int, *, started: float, asked: float | None = None, told: Stated | None = None) -> bool:
+        """Learn from an answer to a request that started at loop time `started`; whether it asks for patience."""
         now = asyncio.get_running_loop().time()
         if 400 <= status < 500:  # noqa: PLR2004
             self._refused.append(now)
         if told:
             self._take(told, now)
-        if status == 429 or (status == 503 and asked is not None):  # noqa: PLR2004
+        is_refusal = status == 429 or (status == 503 and asked is not None)  # noqa: PLR2004
+        if is_refusal:
             self._hold(now, started, asked or 0.0, is_limit=status == 429)  # noqa: PLR2004
         else:
             self._let(now, started)
         self._wake()
+        return is_refusal
 
     def reopen(self) -> None:
         """Somebody says that it is worth trying again; the pause that was asked for is still kept."""
@@ -256,7 +258,7 @@ class Budget:
         if known is not None:
             if self._started[0] < started - known.seconds:
                 self.pace = None  # it was kept, and was not it; before that an earlier run may have used it up
-        elif is_filled and last is not None and _agree(seen, last):
+        elif is_filled and last and abs(seen.requests - last.requests) <= max(1, last.requests // 10):
             self.pace = seen  # and not the one before, which may have begun in the middle of the service's window
 
     # -- waiting ------------------------------------------------------------------------------------------------
@@ -328,10 +330,6 @@ class Budget:
         if len(self._refused) < (self._refused.maxlen or 0):
             return 0.0
         return self._refused[0] + MINUTE - now
-
-
-def _agree(one: Pace, other: Pace) -> bool:
-    return abs(one.requests - other.requests) <= max(1, other.requests // 10)
 
 
 class Gate:

@@ -6,11 +6,11 @@ read anything other than what was checked.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -21,22 +21,6 @@ from octo_sync.octo.reading import INVALID, BadRecord, Raw, Reader
 from octo_sync.octo.records import Availability, Booking, Product, Supplier
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a body became.
-
-    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
-    `bad` what was set aside;
-    `capabilities` those whose fields were seen in at least one record; `unknown` paths of fields that nobody knows.
-    """
-
-    records: tuple[bytes, ...]
-    ids: tuple[str, ...]
-    bad: tuple[BadRecord, ...]
-    capabilities: frozenset[str]
-    unknown: frozenset[str]
 
 
 Known = Mapping[int, tuple[str, date | None, date | None]]
@@ -55,27 +39,30 @@ Screen = Callable[[Booking], Screened]
 """Takes out of a booking, in place, what must not be kept of a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedBookings(Checked):
-    """`payloads` are views of the records as received, in the order of `ids`, like `hashes`, `digests` and `screened`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a body became.
 
-    `seen` are (uuid, digest) of records that equal what is landed and were not read; `dates` are the travel date and the date
-    of creation, which may be None, of `ids`, then of `seen`.
+    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
+    `bad` what was set aside;
+    `capabilities` those whose fields were seen in at least one record; `unknown` paths of fields that nobody knows.
+
+    Of products and bookings, `payloads` are views of the records as received, in the order of `ids`; of bookings so are
+    `hashes`, `digests` and `screened`. `seen` are (uuid, digest) of bookings that equal what is landed and were not read;
+    `dates` are the travel date and the date of creation, which may be None, of `ids`, then of `seen`.
     """
 
-    payloads: tuple[memoryview, ...]
-    hashes: tuple[bytes, ...]
-    digests: tuple[int, ...]
-    screened: tuple[Screened, ...]
-    seen: tuple[tuple[str, int], ...]
-    dates: tuple[tuple[date | None, date | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedProducts(Checked):
-    """`payloads` are views of the records as received, in the order of `ids`."""
-
-    payloads: tuple[memoryview, ...]
+    records: tuple[bytes, ...]
+    ids: tuple[str, ...]
+    bad: tuple[BadRecord, ...]
+    capabilities: frozenset[str] = frozenset()
+    unknown: frozenset[str]
+    payloads: tuple[memoryview, ...] = ()
+    hashes: tuple[bytes, ...] = ()
+    digests: tuple[int, ...] = ()
+    screened: tuple[Screened, ...] = ()
+    seen: tuple[tuple[str, int], ...] = ()
+    dates: tuple[tuple[date | None, date | None], ...] = ()
 
 
 _encode = msgspec.json.Encoder().encode
@@ -102,6 +89,11 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
+def _checked(reader: Reader[Any], ids: Sequence[str], records: Iterable[bytes], **more: Any) -> Checked:  # noqa: ANN401 - fields
+    """What the reader has read, with what it set aside."""
+    return Checked(records=tuple(records), ids=tuple(ids), bad=tuple(reader.bad), unknown=reader.unknown, **more)
+
+
 def check_availability(body: bytes, *, days: Window | None = None) -> Checked:
     """Check a `POST /availability` answer: a JSON array of availability objects.
 
@@ -119,13 +111,7 @@ def check_availability(body: bytes, *, days: Window | None = None) -> Checked:
         records = [r for r in records if days.start <= r.local_date_time_start.date() <= days.end]
     records, ids = _keep_last(records, [str(r.id) for r in records], reader.bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
-    return Checked(
-        records=_lines(mend_departures(records)),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
-        capabilities=frozenset({"pricing"} if seen else ()),
-        unknown=reader.unknown,
-    )
+    return _checked(reader, ids, _lines(mend_departures(records)), capabilities=frozenset({"pricing"} if seen else ()))
 
 
 def _booking_capabilities(record: Booking) -> set[str]:
@@ -154,7 +140,7 @@ def check_bookings(
     known: Known = _NONE_KNOWN,
     salt: int = 0,
     screen: Screen = lambda _: Screened(),
-) -> CheckedBookings:
+) -> Checked:
     """Check a `GET /bookings` answer, a JSON array of bookings, or with `single` that of `GET /bookings/{uuid}`.
 
     A record whose digest is in `known` equals what is landed, byte for byte, and is not read. `salt`, 64 bits, goes into
@@ -198,12 +184,11 @@ def check_bookings(
         # A uuid that comes twice: which of its records counts can only be said when all are read.
         return check_bookings(body, single=single, salt=salt, screen=screen)
     found, ids = _keep_last(found, ids, reader.bad)
-    return CheckedBookings(
-        records=tuple(b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
+    return _checked(
+        reader,
+        ids,
+        (b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
         capabilities=frozenset(name for r in found for name in r.capabilities),
-        unknown=reader.unknown,
         payloads=tuple(memoryview(r.raw) for r in found),
         hashes=tuple(r.hash for r in found),
         digests=tuple(r.digest for r in found),
@@ -229,7 +214,7 @@ def _product_capabilities(record: Product) -> set[str]:
     return seen
 
 
-def check_products(body: bytes, *, single: bool = False) -> CheckedProducts:
+def check_products(body: bytes, *, single: bool = False) -> Checked:
     """Check a `GET /products` answer, a JSON array of products, or with `single` that of `GET /products/{id}`.
 
     Raises:
@@ -238,12 +223,11 @@ def check_products(body: bytes, *, single: bool = False) -> CheckedProducts:
     reader = Reader(Product, body, single=single)
     read = list(reader.each(lambda record: (record, mend_product(record))))
     read, ids = _keep_last(read, [str(record.id) for (record, _), _ in read], reader.bad)
-    return CheckedProducts(
-        records=_lines([noted(record, notes) for (record, notes), _ in read]),
-        ids=tuple(ids),
-        bad=tuple(reader.bad),
+    return _checked(
+        reader,
+        ids,
+        _lines([noted(record, notes) for (record, notes), _ in read]),
         capabilities=frozenset(name for (record, _), _ in read for name in _product_capabilities(record)),
-        unknown=reader.unknown,
         payloads=tuple(memoryview(raw) for _, raw in read),
     )
 
@@ -256,10 +240,4 @@ def check_supplier(body: bytes) -> Checked:
     """
     reader = Reader(Supplier, body, single=True)
     records = [record for record, _ in reader.each(lambda record: record)]
-    return Checked(
-        records=_lines(records),
-        ids=tuple(str(record.id) for record in records),
-        bad=tuple(reader.bad),
-        capabilities=frozenset(),
-        unknown=reader.unknown,
-    )
+    return _checked(reader, [str(record.id) for record in records], _lines(records))

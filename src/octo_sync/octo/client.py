@@ -231,13 +231,14 @@ class OctoClient(Typed):
 
     async def _attempt(self, sending: _Sending) -> Answer:
         """One request and its answer."""
-        token = await self._ready(sending)
+        if not sending.has_turn:
+            await self._take_turn(sending, sending.ends)
         ticket = await self.gate.enter()
         if ticket is None:
             raise AuthenticationRefused(self._sealed(sending.call))
         failure: Exception
         try:
-            return await self._exchange(sending, token, ticket)
+            return await self._exchange(sending, ticket)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, BodyBroken) as error:
             failure = self._broken(sending.call, error)
         except (BodyTooLarge, BodyInvalid) as error:
@@ -267,16 +268,8 @@ class OctoClient(Typed):
             sending.has_turn = False
             self.budget.over()
 
-    async def _ready(self, sending: _Sending) -> Secret:
-        """Wait until this connection may send, and give the token to send."""
-        if not sending.has_turn:
-            await self._take_turn(sending, sending.ends)
-        if self.gate.shut:
-            raise AuthenticationRefused(self._sealed(sending.call))
-        return self.token
-
-    async def _exchange(self, sending: _Sending, token: Secret, ticket: int) -> Answer:
-        call, started = sending.call, asyncio.get_running_loop().time()
+    async def _exchange(self, sending: _Sending, ticket: int) -> Answer:
+        call, token, started = sending.call, self.token, asyncio.get_running_loop().time()
         request = self._request(call, token)
         sending.attempt += 1
         self.stats.requests += 1
@@ -302,7 +295,7 @@ class OctoClient(Typed):
         error = verdict.judge(call, status, headers, body, self._voice)
         now = self._clock.now()
         asked = pace.retry_after(headers, now)
-        self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
+        is_held = self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
         if isinstance(error, AuthenticationRefused):
             self.gate.leave(ticket, accepted=False)
             raise _AgainError(error, always=True) if self._is_rotated(token) else error
@@ -310,7 +303,7 @@ class OctoClient(Typed):
             self.gate.leave(ticket, accepted=None if status >= 500 or status == 429 else True)  # noqa: PLR2004
         if isinstance(error, RateLimited):
             error.retry_after = asked
-        if error is not None and sending.patient and (status == 429 or (status == 503 and asked is not None)):  # noqa: PLR2004
+        if error is not None and sending.patient and is_held:
             raise _HeldError(error)
         if error is not None:
             raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error

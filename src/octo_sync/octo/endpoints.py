@@ -6,7 +6,7 @@ A parameter that is not given is not sent; `None` is sent as `null`. Longer than
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, get_origin
 from urllib.parse import quote
@@ -23,7 +23,7 @@ Missing = dict[str, tuple[str, tuple[str, ...]]]
 SUBSCRIPTIONS = "/notifications/subscriptions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
     """One request, described. Two equal calls ask for the same thing.
 
@@ -37,6 +37,7 @@ class Call(Generic[T]):
     operation: str
     method: str
     path: str
+    _: KW_ONLY
     params: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     json: Json | None = field(default=None, repr=False)
     safe_to_retry: bool = False
@@ -109,28 +110,17 @@ def availability(
     asked: dict[str, object] = {"product_id": product_id, "option_id": option_id, **_days(start, end, local_date)}
     if availability_ids is not None:
         asked["availability_ids"] = availability_ids
-    return _ask(
-        "availability",
-        "/availability",
-        list[records.Availability],
-        method="POST",
-        json=_body(None, **asked, units=units),
-        missing=_no_option(product_id, option_id, availability_ids),
-    )
+    missing = _no_option(product_id, option_id, availability_ids)
+    return _post("availability", "", list[records.Availability], missing, **asked, units=units)
 
 
 def calendar(
     product_id: str, option_id: str, start: date, end: date, *, units: Sequence[Json] | UnsetType = UNSET
 ) -> Call[list[records.AvailabilityCalendar]]:
     """`POST /availability/calendar`: one object per day. Not every service has it (Q22)."""
-    return _ask(
-        "calendar",
-        "/availability/calendar",
-        list[records.AvailabilityCalendar],
-        method="POST",
-        json=_body(None, product_id=product_id, option_id=option_id, **_days(start, end), units=units),
-        missing=_no_option(product_id, option_id),
-    )
+    asked = {"product_id": product_id, "option_id": option_id, **_days(start, end)}
+    missing = _no_option(product_id, option_id)
+    return _post("calendar", "/calendar", list[records.AvailabilityCalendar], missing, **asked, units=units)
 
 
 def reserve(
@@ -150,10 +140,10 @@ def reserve(
     """
     ids = {"product_id": product_id, "option_id": option_id, "availability_id": availability_id}
     return Call(
-        operation="reserve",
+        "reserve",
+        "POST",
+        "/bookings",
         answers=records.Booking,
-        method="POST",
-        path="/bookings",
         json=_body(None, uuid=uuid, **ids, unit_items=unit_items, **said),
         safe_to_retry=idempotent and isinstance(uuid, str),
         missing=_no_option(product_id, option_id, [availability_id] if isinstance(availability_id, str) else None),
@@ -253,26 +243,24 @@ def delete_subscription(subscription_id: str) -> Call[Any]:
 def _ask(operation: str, path: str, answers: Any, *, method: str = "GET", **more: Any) -> Call[Any]:  # noqa: ANN401 - types, and fields of a call
     """A question, which may be asked as often as one likes."""
     opens_with = b"[" if get_origin(answers) is list else b"{"
-    return Call(
-        operation=operation,
-        method=method,
-        path=path,
-        answers=answers,
-        safe_to_retry=True,
-        opens_with=opens_with,
-        **more,
-    )
+    return Call(operation, method, path, answers=answers, safe_to_retry=True, opens_with=opens_with, **more)
+
+
+def _post(operation: str, part: str, answers: Any, missing: Missing, **asked: object) -> Call[Any]:  # noqa: ANN401 - the same
+    """The same of what an option offers."""
+    path, body = f"/availability{part}", _body(None, **asked)
+    return _ask(operation, path, answers, method="POST", json=body, missing=missing)
 
 
 def _change(operation: str, method: str, uuid: str, verb: str, body: Json) -> Call[records.Booking]:
     """What is done to a booking."""
     path, missing = f"/bookings/{_segment(uuid)}{verb}", _no_booking(uuid)
-    return Call(operation=operation, method=method, path=path, json=body, answers=records.Booking, missing=missing)
+    return Call(operation, method, path, json=body, answers=records.Booking, missing=missing)
 
 
 def _subscriptions(operation: str, method: str, one: str | None = None, **more: Any) -> Call[Any]:  # noqa: ANN401 - the same
     path = SUBSCRIPTIONS if one is None else f"{SUBSCRIPTIONS}/{_segment(one)}"
-    return Call(operation=operation, method=method, path=path, needs=("notifications",), **more)
+    return Call(operation, method, path, needs=("notifications",), **more)
 
 
 def _subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None) -> Json:

@@ -19,7 +19,7 @@ import msgspec
 
 _LONGEST = 255
 _TWICE = "a key twice"
-_BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?", re.ASCII | re.DOTALL)
 
@@ -163,10 +163,9 @@ def _object(body: bytes, odd: list[str]) -> Mapping[str, object] | None:
     if body.startswith(_UTF8_BOM):
         odd.append("begins with a byte order mark")
         body = body.removeprefix(_UTF8_BOM)
-    for mark, encoding in _BOMS:
-        if body.startswith(mark):
-            odd.append("UTF-16")
-            body = body.decode(encoding, errors="replace").encode(errors="replace")
+    if body.startswith(_UTF16_BOMS):
+        odd.append("UTF-16")
+        body = body.decode("utf-16", errors="replace").encode(errors="replace")
     document: object
     try:
         document = _decode(body)

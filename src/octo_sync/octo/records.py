@@ -79,12 +79,10 @@ class Pricing(Price):
     def __post_init__(self) -> None:
         """The same for the taxes."""
         super().__post_init__()
-        for part in ("original", "retail", "net") if self.included_taxes else ():
+        taxes, bound = self.included_taxes or (), _BOUNDS[self.currency_precision]
+        for part in ("original", "retail", "net") if taxes else ():
             # They are added up, by name and all together.
-            if (
-                sum(abs(getattr(tax, part) or 0) for tax in self.included_taxes or ())
-                >= _BOUNDS[self.currency_precision]
-            ):
+            if sum(abs(getattr(tax, part) or 0) for tax in taxes) >= bound:
                 raise ValueError(_TOO_MUCH)
 
 
@@ -102,7 +100,17 @@ Hours = list[OpeningHours] | OpeningHours | UnsetType | None
 """Some services send one object where the list belongs (Q24)."""
 
 
-class Availability(Record):
+class Places(Record):
+    """Whether something can be booked, and how many places are left."""
+
+    available: Flag = UNSET
+    status: Text = UNSET
+    vacancies: Count = UNSET
+    capacity: Count = UNSET
+    opening_hours: Hours = UNSET
+
+
+class Availability(Places, kw_only=True):
     """One departure or one day of an option. There is no product or option id in it: the caller remembers them."""
 
     id: Id
@@ -110,27 +118,17 @@ class Availability(Record):
     local_date_time_end: Instant = UNSET
     utc_cutoff_at: Instant = UNSET
     all_day: Flag = UNSET
-    available: Flag = UNSET
-    status: Text = UNSET
-    vacancies: Count = UNSET
-    capacity: Count = UNSET
     max_units: Count = UNSET
-    opening_hours: Hours = UNSET
     unit_pricing: Prices = UNSET
     pricing: Price | UnsetType | None = UNSET
     title: NotKept = UNSET
     short_description: NotKept = UNSET
 
 
-class AvailabilityCalendar(Record):
+class AvailabilityCalendar(Places, kw_only=True):
     """One day of the calendar, which no table keeps."""
 
     local_date: str
-    available: Flag = UNSET
-    status: Text = UNSET
-    vacancies: Count = UNSET
-    capacity: Count = UNSET
-    opening_hours: Hours = UNSET
     unit_pricing_from: Prices = UNSET
     pricing_from: Price | UnsetType | None = UNSET
 
@@ -184,7 +182,15 @@ class ExtraRestrictions(Record):
     default: NotKept = UNSET
 
 
-class Described(Record):
+class Offered(Record):
+    """What products, options, units and extras are called."""
+
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    title: Text = UNSET
+
+
+class Described(Offered):
     """What the capability `content` says of units and extras."""
 
     short_description: NotKept = UNSET
@@ -200,9 +206,6 @@ class Extra(Described, kw_only=True):
     """An addon (capability `extras`)."""
 
     id: Id
-    internal_name: Text = UNSET
-    reference: Text = UNSET
-    title: Text = UNSET
     restrictions: ExtraRestrictions | UnsetType | None = UNSET
     pricing_from: NotKept = UNSET
     pricing: NotKept = UNSET
@@ -212,10 +215,7 @@ class Unit(Described, kw_only=True):
     """A ticket type of an option; its id is unique inside the option only."""
 
     id: Id
-    internal_name: Text = UNSET
-    reference: Text = UNSET
     type: Text = UNSET
-    title: Text = UNSET
     restrictions: UnitRestrictions | UnsetType | None = UNSET
     pricing_from: Prices = UNSET
     extras: list[Extra] | UnsetType | None = UNSET
@@ -230,10 +230,9 @@ class OptionRestrictions(Record):
     max_units: Count = UNSET
 
 
-class Content(Record):
+class Content(Offered):
     """Fields of the capability `content`."""
 
-    title: Text = UNSET
     short_description: Text = UNSET
     description: Text = UNSET
     features: AnyJson = UNSET
@@ -251,8 +250,6 @@ class Option(Content, kw_only=True):
 
     id: Named | int
     default: Flag = UNSET
-    internal_name: Text = UNSET
-    reference: Text = UNSET
     availability_local_start_times: Texts = UNSET
     cancellation_cutoff: Text = UNSET
     cancellation_cutoff_amount: Count = UNSET
@@ -269,8 +266,6 @@ class Product(Content, kw_only=True):
     """What can be booked. Without its options nothing can be asked of it: an empty list is a statement, none is a hole."""
 
     id: Id
-    internal_name: Text = UNSET
-    reference: Text = UNSET
     locale: Text = UNSET
     time_zone: Text = UNSET
     allow_freesale: Flag = UNSET
@@ -330,19 +325,24 @@ class ExtraItem(Record):
 ExtraItems = list[ExtraItem] | UnsetType | None
 
 
-class UnitItem(Record):
-    """One ticket of a booking. Its status may lag behind the booking's, which decides (Q13)."""
+class Sold(Record):
+    """What a booking and each of its tickets have."""
 
-    uuid: str
-    unit_id: SomeId = UNSET
-    unit: HydratedUnit | UnsetType | None = UNSET
-    status: Text = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
     utc_redeemed_at: Instant = UNSET
     contact: Contact | UnsetType | None = UNSET
     extra_items: ExtraItems = UNSET
     pricing: Pricing | UnsetType | None = UNSET
+
+
+class UnitItem(Sold, kw_only=True):
+    """One ticket of a booking. Its status may lag behind the booking's, which decides (Q13)."""
+
+    uuid: str
+    unit_id: SomeId = UNSET
+    unit: HydratedUnit | UnsetType | None = UNSET
+    status: Text = UNSET
     ticket: NotKept = UNSET
 
     def __repr__(self) -> str:
@@ -377,19 +377,16 @@ class BookedAvailability(Record):
     short_description: NotKept = UNSET
 
 
-class Booking(Record):
+class Booking(Sold, kw_only=True):
     """A reservation or a sale, known by its `uuid`; early services send neither `id` nor the utc fields (Q15)."""
 
     uuid: Named
     status: str
     id: SomeId = UNSET
     test_mode: Flag = UNSET
-    reseller_reference: Text = UNSET
-    supplier_reference: Text = UNSET
     utc_created_at: Instant = UNSET
     utc_updated_at: Instant = UNSET
     utc_expires_at: Instant = UNSET
-    utc_redeemed_at: Instant = UNSET
     utc_confirmed_at: Instant = UNSET
     product_id: SomeId = UNSET
     product: HydratedProduct | UnsetType | None = UNSET
@@ -400,13 +397,10 @@ class Booking(Record):
     freesale: Flag = UNSET
     availability_id: SomeId = UNSET
     availability: BookedAvailability | UnsetType | None = UNSET
-    contact: Contact | UnsetType | None = UNSET
     notes: Text = UNSET
     delivery_methods: NotKept = UNSET
     voucher: NotKept = UNSET
     unit_items: list[UnitItem] | UnsetType | None = UNSET
-    extra_items: ExtraItems = UNSET
-    pricing: Pricing | UnsetType | None = UNSET
 
     def __repr__(self) -> str:
         return f"Booking(uuid={self.uuid!r}, status={self.status!r})"

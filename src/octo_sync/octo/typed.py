@@ -1,7 +1,7 @@
 """Answers as records: any call of `endpoints`, and subscriptions, which services answer in shapes of their own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -28,9 +28,7 @@ class Typed(ABC):
     """
 
     @abstractmethod
-    async def send(
-        self, call: Call[Any], *, on_start: Callable[[], int] | None = None, patient: bool = False
-    ) -> Answer:
+    async def send(self, call: Call[Any]) -> Answer:
         """Carry out one call."""
 
     async def ask(self, call: Call[T]) -> Reply[T]:

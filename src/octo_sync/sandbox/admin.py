@@ -11,10 +11,12 @@ from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
 from octo_sync.sandbox.parts import contact_of, field
+from octo_sync.sandbox.render_products import camel
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 
 Json = dict[str, Any]
+_AIM = frozenset({"product_id", "option_id", "availability_id"})
 STATUSES = frozenset({"CONFIRMED", "REJECTED", "REDEEMED", "CANCELLED", "EXPIRED", "PENDING", "ON_HOLD"})
 
 
@@ -36,9 +38,7 @@ class Admin:
             raise invalid_booking(uuid)
         now = service.clock.whole()
         texts = _texts(body, "notes", "supplier_reference", "reseller_reference")
-        booking = dataclasses.replace(booking, **texts)
-        if "contact" in body:
-            booking = dataclasses.replace(booking, contact=contact_of(body["contact"], booking.contact))
+        booking = dataclasses.replace(booking, **texts, contact=contact_of(body.get("contact"), booking.contact))
         if "move" in body:
             booking = self._moved(booking, body["move"])
         if "add_units" in body or "remove_unit_items" in body:
@@ -50,10 +50,8 @@ class Admin:
     def _moved(self, booking: Booking, aim: object) -> Booking:
         if not isinstance(aim, dict):
             raise bad_request("move is an object with availability_id, and optionally product_id and option_id.")
-        spelled = {"product_id": "productId", "option_id": "optionId", "availability_id": "availabilityId"}
-        return bookings.moved(
-            self._service, booking, {spelled[key]: value for key, value in aim.items() if key in spelled}
-        )
+        said = {camel(key): value for key, value in aim.items() if key in _AIM}
+        return bookings.moved(self._service, booking, said)
 
     def _party(self, booking: Booking, body: Json) -> Booking:
         service = self._service
@@ -90,11 +88,9 @@ class Admin:
         status = body["status"]
         if status not in STATUSES:
             raise bad_request(f"status is one of {', '.join(sorted(STATUSES))}.")
-        changed = dataclasses.replace(
-            with_status(booking, status, now), expires=None, decide_at=None, decision=None, cancellation=None
-        )
-        if changed.takes_capacity and not booking.takes_capacity:
-            self._room(booking, changed)
+        settled = dict.fromkeys(("expires", "decide_at", "decision", "cancellation"))
+        changed = with_status(booking, status, now, **settled)
+        self._room(booking, changed)
         if status == "ON_HOLD":
             return dataclasses.replace(changed, expires=now + HOLD_MINUTES * 60)
         if status == "EXPIRED":

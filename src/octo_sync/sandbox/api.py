@@ -61,8 +61,7 @@ class Api:
             "status": None,
         }
         self.log.append(entry)
-        fault = service.faults.pick("latency", call.method, path)
-        if fault is not None:
+        if fault := service.faults.pick("latency", call.method, path):
             await self._wait(float(fault.params["seconds"]))
         fault = service.faults.pick("hang", call.method, path)
         if fault is not None or self._hangs(call):
@@ -140,19 +139,16 @@ class Api:
 
     def _fault_before(self, call: Call) -> Answer | None:
         faults, method, path = self._service.faults, call.method, call.path
-        fault = faults.pick("status_429", method, path)
-        if fault is not None:
+        if fault := faults.pick("status_429", method, path):
             answer = refused(OctoError(429, "TOO_MANY_REQUESTS", "Too many requests."))
             if fault.params["retry_after"] is not None:
                 answer.headers.append((str(fault.params["header"]), str(fault.params["retry_after"])))
             return answer
-        fault = faults.pick("status_5xx", method, path)
-        if fault is not None:
+        if fault := faults.pick("status_5xx", method, path):
             return refused(OctoError(int(fault.params["code"]), "INTERNAL_SERVER_ERROR", "Please try again."))
         if faults.pick("html_502", method, path):
             return Answer(502, HTML, "text/html")
-        fault = faults.pick("redirect", method, path)
-        if fault is not None:
+        if fault := faults.pick("redirect", method, path):
             return Answer(302, b"", None, [("Location", str(fault.params["location"]))])
         token = self._service.tokens.get(_bearer(call))
         if faults.pick("unauthorized", method, path, token=token.name if token else None):

@@ -94,25 +94,17 @@ def _windowed(service: Service, call: Call) -> list[Booking]:
             raise bad_request("localDateEnd is before localDateStart")
     elif not query.get("resellerReference") and not query.get("supplierReference"):
         raise bad_request(NO_FILTER)
-    return _between(service, window, call)
-
-
-def _between(service: Service, window: tuple[int, int] | None, call: Call) -> list[Booking]:
-    store = service.store
-    by_creation = window is not None and bool(service.quirks["booking_date_is_creation"])
-    instant = _lagging(service, call)
-    if window is None or by_creation or instant is not None:
-        found = store.ordered()
-    else:
+    store, instant = service.store, _lagging(service, call)
+    by_creation = service.quirks["booking_date_is_creation"]
+    if window is not None and instant is None and not by_creation:
         return store.between(*window)
+    found = store.ordered()
     if instant is not None:
         found = [past for booking in found if (past := store.as_of(booking, instant)) is not None]
-    if window is None:
-        return found
-    if by_creation:
+    if window is not None and by_creation:
         low, high = utc_midnight(window[0]), utc_midnight(window[1]) + DAY
         return [booking for booking in found if low <= booking.created < high]
-    return [booking for booking in found if window[0] <= booking.local_date <= window[1]]
+    return [booking for booking in found if window is None or window[0] <= booking.local_date <= window[1]]
 
 
 def _date(query: Mapping[str, str], key: str) -> int:

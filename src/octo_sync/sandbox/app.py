@@ -8,10 +8,8 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.sandbox.api import Api
-from octo_sync.sandbox.clock import Clock
-from octo_sync.sandbox.config import BASE_PATH, SandboxConfig
+from octo_sync.sandbox.config import BASE_PATH
 from octo_sync.sandbox.control import Control
-from octo_sync.sandbox.deliveries import Sleep, Transport
 from octo_sync.sandbox.service import Service
 
 TICK = 0.2
@@ -23,24 +21,11 @@ class SandboxApp(Starlette):
     Usable in-process without its lifespan.
 
     Args:
-        config: size, seed and behaviour.
-        clock: the clock to live by; made from the configuration when None.
-        transport: the httpx transport webhooks go through; the network when None.
-        sleep: how deliveries and faults wait.
-        base_url: shown as the supplier's endpoint.
+        service: the service behind.
     """
 
-    def __init__(
-        self,
-        config: SandboxConfig | None = None,
-        clock: Clock | None = None,
-        *,
-        transport: Transport | None = None,
-        sleep: Sleep = asyncio.sleep,
-        base_url: str = f"http://sandbox.test{BASE_PATH}",
-    ) -> None:
-        service = self.service = Service(config or SandboxConfig(), clock, transport=transport, sleep=sleep)
-        service.base_url = base_url
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.api = Api(service)
         self.control = Control(service, self.api)
         super().__init__(routes=self.control.routes(), lifespan=self._life)
@@ -54,8 +39,7 @@ class SandboxApp(Starlette):
             await super().__call__(scope, receive, send)
 
     @contextlib.asynccontextmanager
-    async def _life(self, app: Starlette) -> AsyncIterator[None]:
-        del app
+    async def _life(self, _app: Starlette) -> AsyncIterator[None]:
         ticker = asyncio.create_task(self._ticking())
         self.service.outbox.start()
         try:

@@ -96,15 +96,12 @@ def confirm(service: Service, booking: Booking, body: Json, *, with_extras: bool
     now = service.clock.whole()
     product = service.store.any_product(booking.product_id)
     if product.instant_confirmation:
-        sold = dataclasses.replace(with_status(booking, "CONFIRMED", now), confirmed=now, expires=None)
+        sold = with_status(booking, "CONFIRMED", now, confirmed=now, expires=None)
     else:
         minutes = service.config.pending_minutes
-        sold = dataclasses.replace(
-            with_status(booking, "PENDING", now),
-            expires=None,
-            decide_at=None if minutes is None else now + minutes * 60,
-            decision="CONFIRMED" if service.rng.random() < _ACCEPTED else "REJECTED",
-        )
+        due = None if minutes is None else now + minutes * 60
+        decision = "CONFIRMED" if service.rng.random() < _ACCEPTED else "REJECTED"
+        sold = with_status(booking, "PENDING", now, expires=None, decide_at=due, decision=decision)
     return service.change(sold, notify=True)
 
 
@@ -146,12 +143,8 @@ def cancel(service: Service, booking: Booking, body: Json) -> Booking:
     status = "CANCELLED"
     if booking.status == "ON_HOLD" and service.quirks["cancelled_hold_is_expired"]:
         status = "EXPIRED"
-    cancelled = dataclasses.replace(
-        with_status(booking, status, now),
-        expires=None,
-        decide_at=None,
-        cancellation=Cancellation(refund, field(body, "reason", str), now),
-    )
+    cancellation = Cancellation(refund, field(body, "reason", str), now)
+    cancelled = with_status(booking, status, now, expires=None, decide_at=None, cancellation=cancellation)
     return service.change(cancelled, notify=True)
 
 

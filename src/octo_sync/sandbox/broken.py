@@ -74,13 +74,11 @@ def break_body(answer: Answer, faults: Faults, call: Call) -> Answer:
     if answer.body.startswith(b"["):
         if faults.pick("empty_list", call.method, call.path):
             answer.body = b"[]"
-        cut = faults.pick("cut_list", call.method, call.path)
-        if cut is not None:
+        if cut := faults.pick("cut_list", call.method, call.path):
             rows = msgspec.json.decode(answer.body, type=list[msgspec.Raw])
             drop = float(cut.params["drop"])
             answer.body = msgspec.json.encode([row for row in rows if faults.rng.random() >= drop])
     for name, change in _CHANGES.items():
-        fault = faults.pick(name, call.method, call.path)
-        if fault is not None:
+        if fault := faults.pick(name, call.method, call.path):
             change(answer, fault)
     return answer

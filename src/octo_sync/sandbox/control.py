@@ -95,8 +95,7 @@ class Control:
 
         return guarded
 
-    async def _discover(self, request: Request) -> object:
-        del request
+    async def _discover(self, _request: Request) -> object:
         return {
             "base_url": self._service.base_url,
             "routes": [
@@ -229,8 +228,7 @@ class Control:
             return Response(status_code=204)
         return _json({"id": self._admin.double_subscription(subscription_id)}, 201)
 
-    async def _reset(self, request: Request) -> object:
-        del request
+    async def _reset(self, _request: Request) -> object:
         await self._traffic.stop()
         await self._service.outbox.close()
         self._service.outbox.log.clear()

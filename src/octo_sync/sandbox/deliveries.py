@@ -5,15 +5,15 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
 
-from octo_sync.sandbox.clock import Clock
-from octo_sync.sandbox.config import SandboxConfig
-from octo_sync.sandbox.faults import Faults
 from octo_sync.sandbox.nouns import Subscription
+
+if TYPE_CHECKING:
+    from octo_sync.sandbox.service import Service
 
 KEPT = 20_000
 _AT_ONCE = 8
@@ -54,27 +54,13 @@ class Outbox:
     """Sends deliveries on the running event loop; without one they wait for `start` or `drain`.
 
     Args:
-        config: backoff, attempts and timeout.
-        clock: for the timestamps shown.
-        faults: asked for the delivery faults.
+        service: whose clock, faults and patience count.
         transport: an httpx transport, for receivers in the same process; the network when None.
-        sleep: how to wait between attempts.
     """
 
-    def __init__(
-        self,
-        config: SandboxConfig,
-        clock: Clock,
-        faults: Faults,
-        *,
-        transport: Transport | None = None,
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        self._config = config
-        self._clock = clock
-        self._faults = faults
+    def __init__(self, service: "Service", transport: Transport | None) -> None:
+        self._service = service
         self._transport = transport
-        self._sleep = sleep
         self._ids = itertools.count(1)
         self._waiting: collections.deque[tuple[Delivery, float]] = collections.deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -85,20 +71,20 @@ class Outbox:
 
     def put(self, subscription: Subscription, kind: str, body: dict[str, Any]) -> None:
         """Send a webhook; faults decide whether, when and how often."""
-        delivery = Delivery(next(self._ids), subscription, kind, body, self._clock.seconds())
+        faults = self._service.faults
+        delivery = Delivery(next(self._ids), subscription, kind, body, self._service.clock.seconds())
         self.log.append(delivery)
-        if self._faults.pick("delivery_lost", "POST", kind):
+        if faults.pick("delivery_lost", "POST", kind):
             delivery.state = "lost"
             return
-        held = self._faults.pick("delivery_reordered", "POST", kind)
-        if held is not None:
+        if held := faults.pick("delivery_reordered", "POST", kind):
             self._held.append(delivery)
             self._queue(delivery, float(held.params["seconds"]))
             return
         delivery.held, self._held = self._held, []
-        late = self._faults.pick("delivery_late", "POST", kind)
+        late = faults.pick("delivery_late", "POST", kind)
         self._queue(delivery, float(late.params["seconds"]) if late else 0.0)
-        if self._faults.pick("delivery_doubled", "POST", kind):
+        if faults.pick("delivery_doubled", "POST", kind):
             twin = dataclasses.replace(delivery, id=next(self._ids), attempts=[], held=[])
             self.log.append(twin)
             self._queue(twin, 0.0)
@@ -142,14 +128,15 @@ class Outbox:
             self._client = None
 
     async def _deliver(self, delivery: Delivery, delay: float) -> None:
+        config, sleep = self._service.config, self._service.sleep
         if delay:
-            await self._sleep(delay)
+            await sleep(delay)
         if delivery.state != "waiting":
             return  # held back by reordering and sent since
         delivery.state = "sending"
-        for attempt in range(self._config.retry_attempts):
+        for attempt in range(config.retry_attempts):
             if attempt:
-                await self._sleep(min(self._config.retry_max, self._config.retry_base * 2.0 ** (attempt - 1)))
+                await sleep(min(config.retry_max, config.retry_base * 2.0 ** (attempt - 1)))
             done = await self._attempt(delivery)
             while delivery.held:
                 self._queue(delivery.held.pop(0), 0.0)
@@ -160,9 +147,9 @@ class Outbox:
 
     async def _attempt(self, delivery: Delivery) -> bool:
         if self._client is None:
-            timeout = self._config.delivery_timeout
+            timeout = self._service.config.delivery_timeout
             self._client = httpx.AsyncClient(transport=self._transport, timeout=timeout, trust_env=False)
-        entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
+        entry: dict[str, Any] = {"at": self._service.clock.seconds(), "status": None, "error": None}
         delivery.attempts.append(entry)
         headers = {**delivery.to.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
         try:

@@ -15,7 +15,6 @@ from typing import Any
 from octo_sync.sandbox.errors import bad_request
 
 Json = dict[str, Any]
-NAMES = ("entries_doubled", "fields_set", "fields_moved", "fields_dropped")
 _PATH = re.compile(r"(\w+)(?:\[([^\]]+)\])?\.([\w.]+)")
 _KINDS: dict[str, frozenset[str]] = {
     "booking": frozenset({"uuid", "unitItems"}),
@@ -49,7 +48,7 @@ def apply(value: object, quirks: Mapping[str, Any]) -> None:
     """Change an answer in place."""
     records = list(_records(value))
     for name in NAMES:
-        asked = quirks[name]
+        asked = quirks.get(name, ())
         for path in asked:
             kind, which, keys = parsed(path)
             new = asked[path] if isinstance(asked, Mapping) else None
@@ -121,3 +120,4 @@ _STEPS: dict[str, Callable[[Json, str, object], None]] = {
     "fields_moved": _moved,
     "fields_dropped": _dropped,
 }
+NAMES = tuple(_STEPS)

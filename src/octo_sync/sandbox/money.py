@@ -1,7 +1,7 @@
 """Prices: integer arithmetic in minor units, one rule for weekdays and one for weekends."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from octo_sync.sandbox.nouns import Money, Product, Tax
 
@@ -34,12 +34,11 @@ def _included(amount: int, rate: int) -> int:
     return amount * rate // (PER_MILLE + rate)
 
 
-def total(parts: Iterable[Money], *, with_net: bool) -> Money:
+def total(parts: Sequence[Money], *, with_net: bool) -> Money:
     """The sum of prices of one product, its taxes added up by name."""
-    summed = list(parts)
-    alike = zip(*(part.taxes for part in summed), strict=True)  # those of one product are the same, in the same order
+    alike = zip(*(part.taxes for part in parts), strict=True)  # those of one product are the same, in the same order
     taxes = tuple(Tax(same[0].name, *_added(same, with_net=with_net)) for same in alike)
-    return Money(*_added(summed, with_net=with_net), taxes)
+    return Money(*_added(parts, with_net=with_net), taxes)
 
 
 def _added(parts: Sequence[Money | Tax], *, with_net: bool) -> tuple[int, int, int | None]:

@@ -159,18 +159,24 @@ class ExtraItem:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class UnitItem:
-    """One ticket of a booking; price is None when the product is priced per booking."""
+class Sold:
+    """What a booking and each of its tickets have."""
 
     uuid: str
-    unit_id: str
     status: str
     reseller_reference: str | None
     supplier_reference: str | None
     contact: Contact
     redeemed: int | None = None
-    price: Money | None
     extra_items: tuple[ExtraItem, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class UnitItem(Sold):
+    """One ticket of a booking; price is None when the product is priced per booking."""
+
+    unit_id: str
+    price: Money | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -183,13 +189,11 @@ class Cancellation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Booking:
+class Booking(Sold):
     """A booking as it stands; a change makes a new one. `slot` is None when it was sold without availability."""
 
-    uuid: str
     id: str
     token: str
-    status: str
     test: bool
     product_id: str
     option_id: str
@@ -199,14 +203,9 @@ class Booking:
     updated: int
     expires: int | None
     confirmed: int | None = None
-    redeemed: int | None = None
     cancellation: Cancellation | None = None
-    reseller_reference: str | None
-    supplier_reference: str | None
-    contact: Contact
     notes: str | None
     unit_items: tuple[UnitItem, ...]
-    extra_items: tuple[ExtraItem, ...]
     price: Money
     decide_at: int | None = None  # when the supplier decides about a PENDING booking
     decision: str | None = None

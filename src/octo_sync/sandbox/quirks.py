@@ -1,7 +1,7 @@
 """The quirks a server can show: each named, with its default, one sentence, and what it does to an answer's objects.
 
-A new quirk is an entry of CATALOGUE here (with `shape` where it changes what is shown), a row in README.md, a function of its
-name in tests/sandbox/test_quirks.py, and a case in tests/flows/test_switches.py.
+A new quirk is an entry of CATALOGUE here (with `edits` or `shape` where it changes what is shown), a row in README.md, a
+function of its name in tests/sandbox/test_quirks.py, and a case in tests/flows/test_switches.py.
 """
 
 # ruff: noqa: E501, FBT003 - the catalogue reads as a table, one switch and its default per line
@@ -29,6 +29,8 @@ class Quirk:
     choices: tuple[object, ...] = ()
     shape: Callable[[Json], object] | None = None
     """What it does to each object of an answer, the inner ones first."""
+    edits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The switches of `edits` that it stands for, with their values."""
 
 
 def is_booking(row: Json) -> bool:
@@ -41,26 +43,8 @@ def is_slot(row: Json) -> bool:
     return "status" in row and "openingHours" in row
 
 
-def _keep_on_hold(row: Json) -> None:
-    if is_booking(row):
-        for item in row["unitItems"]:
-            item["status"] = "ON_HOLD"
-
-
-def _dehydrate(row: Json) -> None:
-    if is_booking(row):
-        for item in (row, *row["unitItems"]):
-            for key in ("product", "option", "unit"):
-                item.pop(key, None)
-
-
-def _without(is_kind: Callable[[Json], bool], *keys: str) -> Callable[[Json], None]:
-    def dropped(row: Json) -> None:
-        if is_kind(row):
-            for key in keys:
-                row.pop(key, None)
-
-    return dropped
+def _without(*paths: str) -> Json:
+    return {"fields_dropped": paths}
 
 
 def _hours_as_object(row: Json) -> None:
@@ -133,8 +117,8 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("booking_date_is_creation", False, "localDate filters of GET /bookings mean the creation date in UTC.", "Q9"),
     Quirk("cancelled_not_listed", False, "GET /bookings leaves cancelled bookings out; their own address shows them.", "2.2"),
     Quirk("lapsed_holds_unreadable", False, "Lapsed holds stay listed; their own address answers INVALID_BOOKING_UUID.", "3.2"),
-    Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13", shape=_keep_on_hold),
-    Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15", shape=_dehydrate),
+    Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13", edits={"fields_set": {"booking.unitItems.status": "ON_HOLD"}}),
+    Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15", edits=_without("booking.product", "booking.option", "booking.unitItems.unit")),
     Quirk("closed_days_omitted", False, "Availability and calendar leave CLOSED rows out.", "Q17"),
     Quirk("past_dates_empty", False, "Dates before today at the venue have no availability.", "Q18"),
     Quirk("range_limit_days", None, "Longest date range of an availability or calendar request in days; one year when null.", "Q18"),
@@ -149,7 +133,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_extend", False, "POST /bookings/{uuid}/extend is 404.", "Q23"),
     Quirk("opening_hours_as_object", False, "openingHours is one object instead of an array.", "Q24", shape=_hours_as_object),
     Quirk("ids_as_numbers", False, "Ids made of digits are JSON numbers.", "Q25", shape=_ids_as_numbers),
-    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26", shape=_without(is_slot, "vacancies", "capacity")),
+    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26", edits=_without("availability.vacancies", "availability.capacity", "calendar.vacancies", "calendar.capacity")),
     Quirk("capacity_zero_when_sold_out", False, "A sold-out slot shows capacity 0.", "Q26", shape=_zero_capacity),
     Quirk("error_style", "octo", "How errors look: 403 for bad tokens, plain-text 404, or 422.", "Q28", ("octo", "ventrata", "plain404", "422")),
     Quirk("create_path_typo_only", False, "Subscriptions are created at /notifications/subcriptions only.", "Q30"),
@@ -168,7 +152,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_authentication", False, "Any token is accepted, also none; an unknown one sees every booking.", "1.3"),
     Quirk("product_id_suffix", "", "Every product's id ends with this, wherever it is shown or taken."),
     Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
-    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", shape=_without(is_booking, "id", "utcCreatedAt", "utcUpdatedAt", "product", "option")),
+    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", edits=_without("booking.id", "booking.utcCreatedAt", "booking.utcUpdatedAt", "booking.product", "booking.option")),
     Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
     Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),
     Quirk("client_update_notifies", False, "PATCH and extend by the client send BOOKING_UPDATE.", "5"),

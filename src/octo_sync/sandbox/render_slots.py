@@ -1,6 +1,8 @@
 """Availability as OCTO shows it, written as text: millions of slots must not be the bottleneck of a benchmark."""
 
 import datetime as dt
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -32,7 +34,6 @@ class SlotWriter:
         self._size = 0
         self._base = store.first - _MARGIN
         self._dates = [_date(ordinal) for ordinal in range(self._base, store.last + _MARGIN + 1)]
-        self._offsets: dict[str, list[dt.timedelta | None]] = {}
         self._templates: dict[tuple[Any, ...], list[str]] = {}
         self._tails: dict[tuple[str, str, int], dict[int, str]] = {}
 
@@ -64,7 +65,7 @@ class SlotWriter:
         """The JSON text of each slot between two dates inside the horizon."""
         ledger = self._store.ledgers[product.id, option.id]
         taken, closures, capacities = ledger.taken, ledger.closed, ledger.capacity
-        offsets = self._zone_offsets(product.time_zone)
+        offsets = _zone_offsets(product.time_zone, self._base, len(self._dates))
         prices = [self._price(product, option, level, view) for level in LEVELS]
         tails = self._tails.setdefault((product.id, option.id, product.revision), {})
         freesale = product.freesale
@@ -146,15 +147,12 @@ class SlotWriter:
             fields["shortDescription"] = product.short_descriptions[view.language]
         return "," + msgspec.json.encode(fields).decode()[1:] if fields else "}"
 
-    def _zone_offsets(self, name: str) -> list[dt.timedelta | None]:
-        """Per date the UTC offset; None where it changes within two days."""
-        found = self._offsets.get(name)
-        if found is None:
-            count = len(self._dates)
-            at = [zones.local(name, self._base + position, 0).utcoffset() for position in range(count + 2)]
-            found = [at[i] if at[i] == at[i + 1] == at[i + 2] else None for i in range(count)]
-            self._offsets[name] = found
-        return found
+
+@functools.cache
+def _zone_offsets(name: str, first: int, count: int) -> Sequence[dt.timedelta | None]:
+    """Of so many dates the UTC offset; None where it changes within two days."""
+    at = [zones.local(name, first + position, 0).utcoffset() for position in range(count + 2)]
+    return [at[i] if at[i] == at[i + 1] == at[i + 2] else None for i in range(count)]
 
 
 def _holed(head: str, ordinal: int) -> str:

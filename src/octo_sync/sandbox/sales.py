@@ -46,30 +46,17 @@ def bought(rng: random.Random, extras: Sequence[Extra]) -> tuple[ExtraItem, ...]
 
 
 def booking_price(
-    product: Product,
-    option: Option,
-    ordinal: int,
-    unit_items: Sequence[UnitItem],
-    extra_items: Sequence[ExtraItem] = (),
+    product: Product, option: Option, ordinal: int, unit_items: Sequence[UnitItem], extra_items: Sequence[ExtraItem]
 ) -> Money:
     """What a booking costs: its tickets or the option, and every extra."""
-    parts: list[Money] = []
+    extras = [*extra_items, *(extra for item in unit_items for extra in item.extra_items)]
+    parts = [extra.price for extra in extras] + [item.price for item in unit_items if item.price is not None]
     if product.pricing_per == "BOOKING":
         parts.append(priced(product, option.base_price, level_of(ordinal)))
-    for item in unit_items:
-        if item.price is not None:
-            parts.append(item.price)
-        parts.extend(extra.price for extra in item.extra_items)
-    parts.extend(extra.price for extra in extra_items)
     return total(parts, with_net=product.with_net)
 
 
 def repriced(product: Product, option: Option, ordinal: int, items: Sequence[UnitItem]) -> tuple[UnitItem, ...]:
     """The tickets at the prices of another date; units the option does not sell keep their price."""
-    units = {unit.id: unit for unit in option.units}
-    return tuple(
-        dataclasses.replace(item, price=unit_price(product, units[item.unit_id], ordinal))
-        if item.unit_id in units
-        else item
-        for item in items
-    )
+    prices = {unit.id: unit_price(product, unit, ordinal) for unit in option.units}
+    return tuple(dataclasses.replace(item, price=prices.get(item.unit_id, item.price)) for item in items)

@@ -51,9 +51,8 @@ class _Server(uvicorn.Server):
         self._app.api.closing.set()
         await super().shutdown(sockets)
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def handle_exit(self, _sig: int, _frame: FrameType | None) -> None:
         """A signal ends the service in an orderly way, without being raised again."""
-        del sig, frame
         self.should_exit = True
 
 
@@ -106,7 +105,7 @@ class Sandbox:
         origin = _origin(self._sock)
         self.base_url = f"{origin}{BASE_PATH}"
         self.control_url = f"{origin}/_sandbox"
-        self.app = SandboxApp(config, clock, base_url=self.base_url)
+        self.app = SandboxApp(Service(config or SandboxConfig(), clock, base_url=self.base_url))
         self.app.service.warm()
         self._listening = threading.Event()
         self._ready = ready

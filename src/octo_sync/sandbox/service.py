@@ -1,7 +1,6 @@
 """The service as one object: clock, store, switches and writers, wired from a configuration."""
 
 import asyncio
-import dataclasses
 import datetime as dt
 import functools
 import random
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from octo_sync.sandbox import catalog, render_products
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import UTC, Clock
-from octo_sync.sandbox.config import SandboxConfig, Token
+from octo_sync.sandbox.config import BASE_PATH, SandboxConfig, Token
 from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
 from octo_sync.sandbox.errors import bad_request, invalid
 from octo_sync.sandbox.events import Events
@@ -32,6 +31,7 @@ class Service:
     Args:
         config: size, seed and behaviour.
         clock: the clock to live by; when None, real time, or noon of `config.today`.
+        base_url: shown as the supplier's endpoint.
         transport: the httpx transport webhooks go through; the network when None.
         sleep: how deliveries and faults wait.
     """
@@ -41,23 +41,20 @@ class Service:
         config: SandboxConfig,
         clock: Clock | None = None,
         *,
+        base_url: str = f"http://sandbox.test{BASE_PATH}",
         transport: Transport | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        if clock is None:
-            start = None
-            if config.today is not None:
-                start = dt.datetime.combine(config.today, dt.time(NOON), UTC)
-            clock = Clock(start=start, frozen=config.frozen)
+        start = None if config.today is None else dt.datetime.combine(config.today, dt.time(NOON), UTC)
         self.config = config
-        self.clock = clock
+        self.clock = clock = clock or Clock(start=start, frozen=config.frozen)
         self.sleep = sleep
         self.quirks = Quirks(config.quirks)
         self.faults = Faults(random.Random(f"{config.seed}/faults"), config.faults)
-        self.outbox = Outbox(config, clock, self.faults, transport=transport, sleep=sleep)
+        self.outbox = Outbox(self, transport)
         self.tokens = {token.secret: token for token in config.tokens}
         self.today = config.today or clock.now().date()
-        self.base_url = ""
+        self.base_url = base_url
         self.build()
 
     def build(self) -> None:
@@ -90,18 +87,15 @@ class Service:
         now = self.clock.seconds()
         for booking in self.store.due(now):
             if booking.status == "ON_HOLD" and booking.expires is not None:
-                self.change(
-                    with_status(booking, "EXPIRED", booking.expires), notify=self.quirks["hold_expiry_notifies"]
-                )
+                lapsed = with_status(booking, "EXPIRED", booking.expires)
+                self.change(lapsed, notify=self.quirks["hold_expiry_notifies"])
             elif booking.decide_at is not None:
                 self.decide(booking, booking.decision or "CONFIRMED", booking.decide_at)
 
     def decide(self, booking: Booking, status: str, at: int) -> Booking:
         """The supplier accepts or rejects a PENDING booking."""
-        decided = with_status(booking, status, at)
-        decided = dataclasses.replace(
-            decided, decide_at=None, decision=None, confirmed=at if status == "CONFIRMED" else booking.confirmed
-        )
+        confirmed = at if status == "CONFIRMED" else booking.confirmed
+        decided = with_status(booking, status, at, decide_at=None, decision=None, confirmed=confirmed)
         return self.change(decided, notify=True)
 
     def change(self, booking: Booking, *, notify: bool) -> Booking:

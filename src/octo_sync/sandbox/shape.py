@@ -18,9 +18,11 @@ def shaped(answer: Answer, quirks: Quirks, call: Call) -> Answer:
     listed = answer.body.startswith(b"[")
     capped = listed and call.method == "GET" and quirks["list_cap_100"]
     opened = listed and quirks["closed_days_omitted"]
-    changes = [quirk.shape for quirk in CATALOGUE if quirk.shape is not None and quirks[quirk.name]]
+    active = [quirk for quirk in CATALOGUE if quirks[quirk.name]]
+    changes = [quirk.shape for quirk in active if quirk.shape is not None]
     suffix = quirks["product_id_suffix"]
-    edited = any(quirks[name] for name in edits.NAMES)
+    edited = [quirk.edits for quirk in active if quirk.edits]
+    edited += [quirks.values()] if any(quirks[name] for name in edits.NAMES) else []
     if not (capped or opened or changes or edited or suffix):
         return answer
     value = msgspec.json.decode(answer.body)
@@ -32,8 +34,8 @@ def shaped(answer: Answer, quirks: Quirks, call: Call) -> Answer:
         _everywhere(value, change)
     if suffix:
         _everywhere(value, lambda row: _with_suffix(row, suffix))
-    if edited:
-        edits.apply(value, quirks.values())
+    for asked in edited:
+        edits.apply(value, asked)
     answer.body = msgspec.json.encode(value)
     return answer
 

@@ -13,18 +13,7 @@ from octo_sync.sandbox.catalog import SUPPLIER_ID, SUPPLIER_TEXTS
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.money import level_of, priced
-from octo_sync.sandbox.nouns import (
-    SLOTS_PER_DAY,
-    Booking,
-    Contact,
-    Extra,
-    ExtraItem,
-    Money,
-    Option,
-    Product,
-    Unit,
-    UnitItem,
-)
+from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Booking, Extra, ExtraItem, Money, Option, Product, Unit, UnitItem
 from octo_sync.sandbox.service import Service
 
 Json = dict[str, Any]
@@ -125,10 +114,6 @@ def _unit(unit: Unit, product: Product) -> Json:
     }
 
 
-def _contact(contact: Contact) -> Json:
-    return _same(contact, contact.__struct_fields__)
-
-
 def _money(price: Money) -> Json:
     """A price's amounts and taxes, to stand among other fields."""
     return _same(price, ("original", "retail", "net", "taxes"))
@@ -161,7 +146,7 @@ def booking_json(service: Service, booking: Booking) -> Json:
         **_money(booking.price),
         "unit_items": [_unit_item(item) for item in booking.unit_items],
         "extra_items": [_extra_item(item) for item in booking.extra_items],
-        "contact": _contact(booking.contact),
+        "contact": msgspec.structs.asdict(booking.contact),
         "notes": booking.notes,
     }
 
@@ -182,7 +167,7 @@ def _unit_item(item: UnitItem) -> Json:
         "price": item.price,
         "total": total,
         "extra_items": [_extra_item(extra) for extra in item.extra_items],
-        "contact": _contact(item.contact),
+        "contact": msgspec.structs.asdict(item.contact),
     }
 
 

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import heapq
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from octo_sync.sandbox import slots
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Booking, Option, Product, Subscription
@@ -137,7 +138,7 @@ def _age(booking: Booking) -> tuple[int, str]:
     return booking.created, booking.uuid
 
 
-def with_status(booking: Booking, status: str, now: int) -> Booking:
-    """The booking in another state, its tickets alike."""
+def with_status(booking: Booking, status: str, now: int, **also: Any) -> Booking:  # noqa: ANN401 - any of its fields
+    """The booking in another state, its tickets alike, and what else of it changes."""
     items = tuple(dataclasses.replace(item, status=status) for item in booking.unit_items)
-    return dataclasses.replace(booking, status=status, updated=now, unit_items=items)
+    return dataclasses.replace(booking, status=status, updated=now, unit_items=items, **also)

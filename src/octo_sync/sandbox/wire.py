@@ -31,9 +31,8 @@ async def transmit(
     if faults.pick("reset", call.method, call.path):
         await _part(send, answer.body[: len(answer.body) // 2])
         abort(send)
-    drip = faults.pick("drip", call.method, call.path)
     rest = answer.body
-    if drip is not None:
+    if drip := faults.pick("drip", call.method, call.path):
         step, rest = max(1, int(drip.params["bytes"])), b""
         for start in range(0, len(answer.body), step):
             await wait(float(drip.params["interval"]))

@@ -134,7 +134,7 @@ class Gauges:
         names = {c.name for c in self.pipeline.connections}
         nothing: dict[tuple[str, ...], float] = {(name, str(kind)): 0 for name in names for kind in PULLED}
         counts = self.journal.quarantine.counts()
-        return nothing | {(c.connection, c.resource): c.entries for c in counts if c.connection in names}
+        return nothing | {of: entries for of, entries in counts.items() if of[0] in names}
 
     def _differences(self, found: Status) -> Reading:
         names, runs = self.pipeline.reconciliations, self.journal.reconciliations.runs

@@ -33,12 +33,11 @@ def tell_missing(ports: Ports, quarantined: Sequence[QuarantineEntry]) -> None:
             f"`{connection}` sends no `{paths}` of {noun} any more, since {since:%Y-%m-%d}. The values from before are kept. "
             f"If they are to go, run `octo-sync drift --accept {noun}.{paths}`"
         )
-    noted = {(q.connection, q.key): q.reason for q in quarantined if q.resource == KEPT}
-    for connection, key in noted.keys() - wanted.keys():
-        ports.journal.quarantine.clear_records(connection, KEPT, key)
+    noted = {(q.connection, q.key): q for q in quarantined if q.resource == KEPT}
+    ports.journal.quarantine.clear(noted[key] for key in noted.keys() - wanted.keys())
     for (connection, key), reason in wanted.items():
-        if noted.get((connection, key)) != reason:
-            ports.journal.quarantine.add_record(connection, KEPT, key, "", reason, "", ports.run_id)
+        if (connection, key) not in noted or noted[connection, key].reason != reason:
+            ports.journal.quarantine.add_record(connection, KEPT, key, "", reason, ports.run_id)
 
 
 def end_missing(ports: Ports) -> None:
@@ -87,7 +86,7 @@ def accept(journal: Journal, path: str, connection: str | None = None) -> list[Q
     for entry in chosen:
         noted = json.loads(journal.settings.get(_ACCEPTED, connection=entry.connection) or "[]")
         journal.settings.set(_ACCEPTED, json.dumps(sorted({*noted, entry.key})), connection=entry.connection)
-        journal.quarantine.clear_records(entry.connection, KEPT, entry.key)
+    journal.quarantine.clear(chosen)
     return chosen
 
 

@@ -236,7 +236,7 @@ class Fetcher:
         )
         return replace(fetched, screened=screened)
 
-    def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.CheckedBookings]:
+    def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.Checked]:
         """Check the answers, without reading the records that are landed already."""
         ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
         salt = int.from_bytes(ways, "little", signed=True)
@@ -323,8 +323,8 @@ class Fetcher:
         }
         opening = msgspec.json.encode(head)[:-1]
         # Without a capability a row keeps old values (R10), so its record's digest would not say what it holds.
-        digests = checked.digests if isinstance(checked, checking.CheckedBookings) and not ignored else ()
-        contacts = [s.contact_key for s in checked.screened] if isinstance(checked, checking.CheckedBookings) else ()
+        digests = () if ignored else checked.digests
+        contacts = [s.contact_key for s in checked.screened]
         lines = []
         for i, records in enumerate(checked.records):
             beside = b""
@@ -394,7 +394,7 @@ class Fetcher:
         return Fetched(claim, answered, bad, good)
 
 
-def _payloads(checks: Sequence[checking.CheckedBookings]) -> Iterator[Payload]:
+def _payloads(checks: Sequence[checking.Checked]) -> Iterator[Payload]:
     """The bookings as received. One that moved between the requests for two parts is in both: the later one has it as it is."""
     found = {}
     for checked in checks:
@@ -414,7 +414,7 @@ def _shown(noun: str, pieces: Pieces, reads: Sequence[_Read]) -> tuple[Shown, ..
     found = []
     for read in reads:
         checked = read.checked
-        seen = [uuid for uuid, _ in checked.seen] if isinstance(checked, checking.CheckedBookings) else ()
+        seen = [uuid for uuid, _ in checked.seen]
         found.append(Shown((read.answer.request_seq,), (*checked.ids, *seen)))
     return tuple(found)
 

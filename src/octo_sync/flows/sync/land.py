@@ -244,7 +244,7 @@ def _note_records(ports: Ports, batch: Sequence[Fetched]) -> None:
     for f in batch:
         for bad in f.bad:
             where = f.claim.subject.connection, f.answered.noun, bad.key, bad.path
-            quarantine.add_record(*where, bad.reason, "", ports.run_id, subject=f.claim.subject)
+            quarantine.add_record(*where, bad.reason, ports.run_id, subject=f.claim.subject)
     noted = [entry for entry in quarantine.entries() if entry.what == "record"]
     if not noted:
         return
@@ -257,7 +257,7 @@ def _note_records(ports: Ports, batch: Sequence[Fetched]) -> None:
             bad_keys[subject] = own
         fits |= {_record(subject, f.answered.noun, key): key not in own for key in {*f.good} | own}
     quarantine.clear(
-        entry.id
+        entry
         for entry in noted
         if entry.subject
         # One whose id could not be read has a key of its own, and leaves with its subject.

@@ -21,6 +21,7 @@ from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.drift import let_through, tell_missing
 from octo_sync.flows.sync.due import known_bookings
 from octo_sync.flows.sync.losses import note_rows_lost, rows_lost
+from octo_sync.journal import QuarantineEntry
 from octo_sync.model import Source, Subject, SubjectKind
 
 log = logging.getLogger("octo_sync")
@@ -131,7 +132,7 @@ def settle(
         replaced=_replaced(ports, absences),
         allowed=allowed,
     )
-    _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
+    _hold(ports, plan, [q for q in quarantined if q.resource == HELD])
     buried = 0
     if plan.bury:
         # Before it is done: a kill in between makes the gate stricter, never laxer.
@@ -217,17 +218,17 @@ def _guard(ports: Ports) -> Guard:
     return Guard(ports.pipeline.sync.deletion_rows, ports.pipeline.sync.deletion_share)
 
 
-def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
+def _hold(ports: Ports, plan: Plan, noted: Sequence[QuarantineEntry]) -> None:
     """Say in quarantine what is held and why; `noted` is what it says already, and nothing is written again."""
     guard = _guard(ports)
-    for connection in ports.clients:
-        over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
-        if over:
-            ports.journal.quarantine.clear_records(connection, HELD, over)
+    said = {(q.connection, q.key): q.reason for q in noted}
+    ports.journal.quarantine.clear(
+        q for q in noted if q.connection in ports.clients and (q.connection, q.key) not in plan.held
+    )
     for (connection, table), (missed, lived) in plan.held.items():
         why = why_held(table, missed, lived, guard)
-        if noted.get((connection, table)) != why:
-            ports.journal.quarantine.add_record(connection, HELD, table, "", why, "", ports.run_id)
+        if said.get((connection, table)) != why:
+            ports.journal.quarantine.add_record(connection, HELD, table, "", why, ports.run_id)
 
 
 def why_held(table: str, missed: int, lived: int, guard: Guard) -> str:
