@@ -6,7 +6,8 @@ deep       `uv run pytest --tier deep`: all there is
 
 A test that is too dear for every day has the mark `deep(seconds)`, with the processor time it takes; `everyday=[…]` names the
 parameters that run every day all the same, `everyday=3` means its first three. A test that takes the fixture `tier` runs in all
-three and does more in the higher ones. A test that is named (`file.py::test`, or `-k`) runs in any tier.
+three and does more in the higher ones; one that does more in the deep run alone takes `deep`, and CI, which runs it every day
+already, does not run it again. A test that is named (`file.py::test`, or `-k`) runs in any tier.
 """
 
 import random
@@ -88,6 +89,12 @@ def pytest_xdist_auto_num_workers(config):
 def tier(request):
     """The `Tier` of this run."""
     return Tier(request.config.option.tier, request.config.option.seed)
+
+
+@pytest.fixture(scope="session")
+def deep(request):
+    """The `Tier` of a deep run, None in the others."""
+    return Tier("deep", request.config.option.seed) if request.config.option.tier == "deep" else None
 
 
 def _by_id(config):
