@@ -18,9 +18,9 @@ BOOKINGS = 100
 
 
 @pytest.fixture
-def pairs(deep):
+def pairs(tier):
     """How often a booking changes twice while the same bytes come twice."""
-    return 1000 if deep else 200
+    return tier.choose(200, 200, 1000)
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ async def test_changes_behind_an_answer_that_is_on_its_way_are_all_seen(service,
 
 
 @pytest.mark.deep(5)
-async def test_thousands_of_repeats_about_an_unchanged_booking_cost_at_most_five_requests(service, copy, deep):
-    repeats = 10_000 if deep else 1000
+async def test_thousands_of_repeats_about_an_unchanged_booking_cost_at_most_five_requests(service, copy, tier):
+    repeats = tier.choose(1000, 1000, 10_000)
     uuid = open_bookings(service)[0]
     async with running(copy(confirm=(0.5, 2), rest=5)) as run:
         service.forget_requests()

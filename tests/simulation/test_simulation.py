@@ -18,8 +18,8 @@ def test_days_full_of_faults_end_equal_and_none_of_the_faults_was_missing(tier):
     assert f"{days} virtual days, 0 red" in done.stdout
 
 
-def test_days_of_three_workers_that_die_and_stand_still_end_equal(deep):
-    days, first = (40, 2 + 1000 * deep.seed) if deep else (1, 2)
+def test_days_of_three_workers_that_die_and_stand_still_end_equal(tier):
+    days, first = tier.choose((1, 2), (1, 2), (40, 2 + 1000 * tier.seed))
     done = run("tests.simulation", "--workers", "3", "--seeds", str(days), "--first", str(first))
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert f"{days} virtual days, 0 red" in done.stdout
