@@ -158,13 +158,13 @@ def _differences(table: str, oracle: list[Row], warehouse: list[Row]) -> list[st
     found += [f"{table} {_named(key, one)}: missing in the warehouse" for one in here if one not in there]
     found += [f"{table} {_named(key, one)}: should not be in the warehouse" for one in there if one not in here]
     for one in here.keys() & there.keys():
-        for column in sorted(here[one].keys() | there[one].keys()):
-            if column not in there[one]:
+        ours, theirs = here[one], there[one]
+        found += [f"{table}: the oracle has no opinion about column {column}" for column in theirs.keys() - ours.keys()]
+        for column, wanted in ours.items():
+            if column not in theirs:
                 found.append(f"{table}: the warehouse has no column {column}")
-            elif column not in here[one]:
-                found.append(f"{table}: the oracle has no opinion about column {column}")
-            else:
-                wanted, got = here[one][column], _read(column, there[one][column])
+            elif type(wanted) is not type(theirs[column]) or wanted != theirs[column]:
+                got = _read(column, theirs[column])
                 if wanted != got or isinstance(wanted, bool) is not isinstance(got, bool):
                     found.append(f"{table} {_named(key, one)}.{column}: {got!r} instead of {wanted!r}")
     return sorted(set(found))

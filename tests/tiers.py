@@ -1,7 +1,7 @@
 """Three tiers of one suite.
 
 everyday   `uv run pytest`: every promise at least once
-ci         `uv run pytest --tier ci`: deep tests drawn by a seed, as many as fit into `SECONDS`
+ci         `uv run pytest --tier ci`: these, and deep tests drawn by a seed, as many as fit into `SECONDS`
 deep       `uv run pytest --tier deep`: all there is
 
 A test that is too dear for every day has the mark `deep(seconds)`, with the processor time it takes; `everyday=[…]` names the
@@ -21,7 +21,7 @@ __all__ = ["Tier"]
 PLACE = pytest.StashKey[int]()
 """Which of its parameters a test has: the first is 0."""
 
-EXAMPLES = {"everyday": 50, "ci": 200, "deep": 500}
+EXAMPLES = {"everyday": 50, "ci": 100, "deep": 500}
 """How many examples Hypothesis makes up, where a test does not say another number."""
 
 SECONDS = {
@@ -75,7 +75,7 @@ def pytest_report_header(config):
     seed = f" (repeat with --seed {config.option.seed})" if config.option.tier == "ci" else ""
     return (
         f"tier: {config.option.tier}{seed}; others: uv run pytest (every day), "
-        "--tier ci (drawn deep tests), --tier deep (all, an hour or two)"
+        "--tier ci (deep tests that are drawn, too), --tier deep (all, an hour or two)"
     )
 
 
@@ -112,20 +112,18 @@ def pytest_collection_modifyitems(config, items):
 def _chosen(items, tier, seed):
     if tier == "deep":
         return items
+    chosen = [item for item in items if _deep(item) is None]
     if tier == "everyday":
-        return [item for item in items if _deep(item) is None]
-    left, drawn = dict(SECONDS), []
+        return chosen
+    left = dict(SECONDS)
     for item in random.Random(seed).sample(items, len(items)):
-        mark = _deep(item)
-        if mark is None:
-            drawn += [item] if "tier" in item.fixturenames else []
-            continue
-        room = next(prefix for prefix in SECONDS if item.nodeid.startswith(prefix))
-        (cost,) = mark.args
-        if cost <= left[room]:
-            left[room] -= cost
-            drawn.append(item)
-    return drawn
+        if (mark := _deep(item)) is not None:
+            room = next(prefix for prefix in SECONDS if item.nodeid.startswith(prefix))
+            (cost,) = mark.args
+            if cost <= left[room]:
+                left[room] -= cost
+                chosen.append(item)
+    return chosen
 
 
 def _deep(item):

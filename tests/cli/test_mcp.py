@@ -6,8 +6,6 @@ import subprocess
 from contextlib import asynccontextmanager
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
 from tests.cli.conftest import CLEAN
 
 REFUSED = (
@@ -23,6 +21,10 @@ REFUSED = (
 
 @asynccontextmanager
 async def asking(program):
+    # Not at the top: every process of tests collects this module, and their library takes a second or two to load.
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     command, *words = program.arguments("mcp")
     parameters = StdioServerParameters(command=command, args=words, env=CLEAN, cwd=program.directory)
     async with Client(stdio_client(parameters)) as client:

@@ -80,14 +80,31 @@ class Shown:
         self._app.close()
 
 
+AN_HOUR_LATER = NOON + dt.timedelta(hours=1)
+
+
+@pytest.fixture(scope="session")
+def _shown(published):
+    with contextlib.closing(Shown(published, lambda: AN_HOUR_LATER)) as made:
+        yield made
+
+
 @pytest.fixture
-def shown(published):
-    """Opens the dashboard: `shown()` of the published copy, `shown(folder)` of another; an hour after the pull."""
+def shown(published, _shown, request):
+    """Opens the dashboard: `shown()` of the published copy, `shown(folder)` of another; an hour after the pull.
+
+    All tests share that of the published copy, which keeps what it has made; who takes `monkeypatch` has one of their own.
+    """
     with contextlib.ExitStack() as stack:
 
-        def make(folder=published, *, now=lambda: NOON + dt.timedelta(hours=1), **more):
-            made = Shown(folder, now, **more)
-            stack.callback(made.close)
-            return made
+        def make(folder=published, *, now=lambda: AN_HOUR_LATER, **more):
+            if (
+                not more
+                and folder == published
+                and now() == AN_HOUR_LATER
+                and "monkeypatch" not in request.fixturenames
+            ):
+                return _shown
+            return stack.enter_context(contextlib.closing(Shown(folder, now, **more)))
 
         yield make

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
+import itertools
 import json
 import time
 from pathlib import Path
@@ -363,45 +364,32 @@ def read_tables(directory, connection="main"):
 
 
 def _read_tables(db, places, connection):
-    return {
-        table: rows_of(db, catalog, table, connection)
-        for catalog, schema in places
-        for table in _tables(db, catalog, schema)
-    }
-
-
-def _tables(db, catalog, schema):
-    found = db.execute(
-        "select table_name from information_schema.tables where table_catalog = $1 and table_schema = $2",
-        [catalog, schema],
-    ).fetchall()
-    every = {f"{schema}.{name}" for (name,) in found}
-    return sorted(every - oracle.LOG_TABLES - oracle.HISTORY_TABLES)
-
-
-def rows_of(db, catalog, table, connection):
-    schema, name = table.split(".")
-    columns = db.execute(
-        "select column_name, data_type from information_schema.columns "
-        "where table_catalog = $1 and table_schema = $2 and table_name = $3 order by ordinal_position",
-        [catalog, schema, name],
-    ).fetchall()
-    columns = [(column, kind.upper()) for column, kind in columns]
-    names = {column for column, _ in columns}
-    live = "not is_deleted" if "is_deleted" in names else "is_current" if "is_current" in names else "true"
-    kept = [(column, kind) for column, kind in columns if column not in oracle.BOOKKEEPING]
-    picked = ", ".join(
-        f"{column} at time zone 'UTC' as {column}" if kind == "TIMESTAMP WITH TIME ZONE" else column
-        for column, kind in kept
+    """Asked once for all columns: of each table alone that takes longer than its rows."""
+    asked = (
+        "select table_name, column_name, data_type from information_schema.columns "
+        "where table_catalog = $1 and table_schema = $2 order by table_name, ordinal_position"
     )
-    rows = db.execute(
-        f"select {picked} from {catalog}.{table} where connection_id = $1 and {live}", [connection]
-    ).fetchall()
-    instants = {column for column, kind in kept if kind == "TIMESTAMP WITH TIME ZONE"}
+    found = {}
+    for catalog, schema in places:
+        for name, columns in itertools.groupby(db.execute(asked, [catalog, schema]).fetchall(), lambda row: row[0]):
+            table = f"{schema}.{name}"
+            if table not in oracle.LOG_TABLES | oracle.HISTORY_TABLES:
+                found[table] = rows_of(db, f"{catalog}.{table}", [column[1:] for column in columns], connection)
+    return found
+
+
+def rows_of(db, table, columns, connection):
+    """Its live rows, without bookkeeping."""
+    kinds = {column: kind.upper() for column, kind in columns}
+    live = "not is_deleted" if "is_deleted" in kinds else "is_current" if "is_current" in kinds else "true"
+    instants = {column for column, kind in kinds.items() if kind == "TIMESTAMP WITH TIME ZONE"}
+    kept = [column for column in kinds if column not in oracle.BOOKKEEPING]
+    picked = ", ".join(f"{column} at time zone 'UTC' as {column}" if column in instants else column for column in kept)
+    rows = db.execute(f"select {picked} from {table} where connection_id = $1 and {live}", [connection]).fetchall()
     return [
         {
             column: value.replace(tzinfo=dt.UTC) if column in instants and value is not None else value
-            for (column, _), value in zip(kept, row, strict=True)
+            for column, value in zip(kept, row, strict=True)
         }
         for row in rows
     ]
