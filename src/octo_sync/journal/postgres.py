@@ -1,7 +1,7 @@
 """The journal in a PostgreSQL database, in the schema `journal`: for several machines, or where the warehouse is too.
 
-What SQLite gives for nothing is asked for: every session commits durably, writers queue as they do for a file (their order is
-the order of the numbers that they give out), and the lease is a lock of a session that exists for nothing else.
+What SQLite gives for nothing is asked for: every session commits durably, who gives out numbers waits for those before it (so
+that numbers are committed in their order), and the lease is a lock of a session that exists for nothing else.
 """
 
 import select
