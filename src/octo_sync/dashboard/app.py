@@ -174,20 +174,14 @@ class Dashboard:
 
     def _made(self, page: Page, filters: Filters) -> bytes:
         """The page, all of it of one copy; of what is the matter where there is none. In a thread."""
-        with self._source.one_copy() if self._source.trouble is None else contextlib.nullcontext():
-            return self._kept_or_new(page, filters)
-
-    def _kept_or_new(self, page: Page, filters: Filters) -> bytes:
-        """The page from what is kept, or anew."""
         source, now = self._source, self._source.now()
-        key = (page.name, repr(filters), source.revision, f"{now:%Y-%m-%d %H:%M}")
         # What was done, and what becomes of it, is seen at once.
         is_keeping = not page.takes_more and (self._acted_at is None or now - self._acted_at > _MINUTE)
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept is not None and is_keeping:
-            return kept
-        made = _html(source, page, filters)
+        with source.one_copy() if source.trouble is None else contextlib.nullcontext():
+            key = (page.name, repr(filters), source.revision, f"{now:%Y-%m-%d %H:%M}")
+            with self._lock:
+                kept = self._kept.get(key)
+            made = kept if kept and is_keeping else _html(source, page, filters)
         if is_keeping:
             with self._lock:
                 self._kept[key] = made

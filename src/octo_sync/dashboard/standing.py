@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from octo_sync.dashboard.days import month_start
 from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Filters
 from octo_sync.flows import wording
 
 _AS_THEY_ARE = (
@@ -42,6 +44,13 @@ class Standing:
     def is_empty(self) -> bool:
         """Whether nothing was ever pulled."""
         return self.today is None
+
+    def since(self, filters: Filters, back: int) -> date:
+        """A page's first day: the one chosen, or the month so many back; where no day is chosen, none before the copy's."""
+        if filters.first:
+            return filters.first
+        first = month_start(filters.last or self.today or date.min, -back)
+        return max(first, month_start(self.begins)) if self.begins and not filters.last else first
 
     @property
     def trouble(self) -> str:

@@ -21,11 +21,8 @@ _Behind = Callable[..., Callable[[dict[str, Any]], str]]
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates the bookings made in the copy's month and the eleven before, as far as they are known."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
+    today, first = now.today or date.min, now.since(filters, _BACK)
     last = filters.last or today
-    first = filters.first or month_start(last, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
     asked = {"first": first, "last": last, "product": filters.product, "channel": filters.channel}
     by_month = source.rows("cancellations_months", **asked)
     chosen = columns_of(asked)

@@ -21,10 +21,7 @@ _BACK, _AHEAD = 5, 2
 def build(source: Source, filters: Filters) -> View:
     """The page; whole months of travel: without dates that of the copy's today, the five before and the two after."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
-    first = month_start(filters.first) if filters.first else month_start(filters.last or today, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
+    today, first = now.today or date.min, month_start(now.since(filters, _BACK))
     last = month_end(filters.last) if filters.last else month_end(max(first, today), _AHEAD)
     asked: dict[str, Any] = {"product": filters.product, "currency": filters.currency}
     drawn, left_out = pictures.largest_currencies(source.rows("channel_mix", first=first, last=last, **asked))

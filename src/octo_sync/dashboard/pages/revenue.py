@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import money_tiles, pictures
-from octo_sync.dashboard.days import month_end, month_start
+from octo_sync.dashboard.days import month_end
 from octo_sync.dashboard.links import bookings_page, columns_of, known_text, leading, month_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -20,10 +20,7 @@ _ROWS = 200
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates from half a year before the copy's today to half a year after."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
-    first = filters.first or month_start(filters.last or today, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
+    today, first = now.today or date.min, now.since(filters, _BACK)
     last = filters.last or month_end(max(first, today), _AHEAD)
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     known = known_from(source, filters.channel)
