@@ -202,7 +202,7 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
 
     def of_currency(currency: str) -> Column:
         def money(bucket: Bucket) -> Money | None:
-            return _money(sums.get((bucket, currency)), currency, sign=True)
+            return Money(sums[bucket, currency], currency, sign=True) if (bucket, currency) in sums else None
 
         return Column(f"Difference, {currency}", "number", money, href=partial(there, currency=currency))
 
@@ -303,13 +303,9 @@ def _day(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a day, or that and wh
     return f"{row['day']}, day of booking" if is_made else row["day"]
 
 
-def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
-    return None if amount is None else Money(amount, currency, sign)
-
-
 def difference(row: Mapping[str, Any]) -> Money | None:
     """By how much a difference's amounts differ: there minus here."""
-    return _money(row["amount"], row["currency"], sign=True)
+    return None if row["amount"] is None else Money(row["amount"], row["currency"], sign=True)
 
 
 def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str, filters: Filters) -> Section:

@@ -27,7 +27,9 @@ def build(source: Source, filters: Filters) -> View:
     connections = [
         each
         for each in source.rows("sync_connections")
-        if filters.channel in (None, each["connection_id"]) and _of(filters.product, each["supplier_key"])
+        if filters.channel in (None, each["connection_id"])
+        # The key of a product begins with that of its supplier.
+        and (filters.product is None or filters.product.startswith(f"{each['supplier_key']}|"))
     ]
     sections = _coverage(source, connections, filters)
     sections.append(_freshness(source, connections))
@@ -35,11 +37,6 @@ def build(source: Source, filters: Filters) -> View:
     sections += [_runs(source), _quarantine(source), _drift(source)]
     lead = "When each part of the copy was last verified, how, and what is still pending."
     return View("Sync", lead, sections, filters)
-
-
-def _of(product: str | None, supplier: str) -> bool:
-    """Whether a product (`supplier|id`) is one of the supplier; no product is one of each."""
-    return product is None or product.startswith(f"{supplier}|")
 
 
 def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters: Filters) -> list[Section]:
