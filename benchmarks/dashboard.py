@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from common import machine, table
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 from octo_sync.dashboard.app import all_pages
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
@@ -50,7 +50,7 @@ def published(folder: Path) -> Path:
 async def measured(copy: Path, times: int) -> dict[str, tuple[list[float], int]]:
     """Seconds of each page's answers, and its size in bytes."""
     source = Source(copy, copy.parent, now=lambda: NOW)
-    app = dashboard_app(source, host="127.0.0.1")
+    app = Dashboard(source, host="127.0.0.1")
     found: dict[str, tuple[list[float], int]] = {}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         for page in all_pages():

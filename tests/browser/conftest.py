@@ -23,7 +23,7 @@ from filelock import FileLock
 from tests.absent import absent
 from tests.browser import copies
 
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"narrow": 390, "wide": 1440}
@@ -131,7 +131,7 @@ def serving():
 def in_a_thread(folder: Path, at: dt.datetime | None = None):
     """The application on a socket, without the two seconds that a process takes to start."""
     source = Source(folder / copies.READ, folder, now=lambda: at or dt.datetime.now(dt.UTC))
-    app = dashboard_app(source, host="127.0.0.1")
+    app = Dashboard(source, host="127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.flows.harness import NOON, Project
 
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 from octo_sync.flows.sync.mirror import mirror_and_publish
 
 READ = "octo.read.duckdb"
@@ -61,7 +61,7 @@ class Shown:
 
     def __init__(self, folder, now, *, token=None, user_header="", **more):
         self.source = Source(folder / READ, folder, now=now, **more)
-        self._app = dashboard_app(self.source, host="127.0.0.1", token=token, user_header=user_header)
+        self._app = Dashboard(self.source, host="127.0.0.1", token=token, user_header=user_header)
 
     async def get(self, path, **headers):
         return await self.ask("GET", path, headers=headers)

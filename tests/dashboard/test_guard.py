@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse, StreamingResponse
 from tests.dashboard.conftest import READ
 
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 from octo_sync.dashboard.guard import Guard, names_of
 from octo_sync.model import Secret
 
@@ -133,7 +133,7 @@ async def test_without_the_token_nothing_is_shown(authorization):
 
 async def test_a_dashboard_with_a_token_keeps_pages_data_and_files_behind_it(published):
     source = Source(published / READ, published, now=lambda: None)
-    app = dashboard_app(source, host="127.0.0.1", token=Secret("s3cret"))
+    app = Dashboard(source, host="127.0.0.1", token=Secret("s3cret"))
     for path in (*PATHS, "/static/dashboard.css"):
         assert (await _ask(app, path)).status_code == 401, path
     app.close()

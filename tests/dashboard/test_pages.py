@@ -20,7 +20,7 @@ from pyarrow import parquet
 from tests.dashboard.conftest import READ
 from tests.flows.harness import NOON, Project
 
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 from octo_sync.dashboard.app import all_pages
 from octo_sync.dashboard.charts import SERIES, bars, lines
 from octo_sync.dashboard.downloads import FORMATS
@@ -295,7 +295,7 @@ def _numbers(page):
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_of_a_copy_on_a_server(on_a_server, tmp_path, path):
     source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
-    app = dashboard_app(source, host="127.0.0.1")
+    app = Dashboard(source, host="127.0.0.1")
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         answer = await client.get(path)
@@ -309,7 +309,7 @@ async def test_each_page_of_a_copy_on_a_server(on_a_server, tmp_path, path):
 @pytest.mark.parametrize("path", OURS)
 async def test_a_server_and_a_file_say_the_same(on_a_server, shown, tmp_path, path):
     source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
-    app = dashboard_app(source, host="127.0.0.1")
+    app = Dashboard(source, host="127.0.0.1")
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         there = (await client.get(path)).text

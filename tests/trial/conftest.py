@@ -8,7 +8,7 @@ from filelock import FileLock
 from tests.trial import morning as mornings
 from tests.trial.person import Person
 
-from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Dashboard, Source
 from octo_sync.flows.acts import Acts
 from octo_sync.journal import Journal
 from octo_sync.model import Secret
@@ -35,7 +35,7 @@ def dashboard(morning):
     clock = mornings.RunningClock(mornings.NOW)
     acts = Acts(lambda: Journal.open(morning.folder / "octo.journal.sqlite", clock=clock), clock, ["ledger"])
     source = Source(morning.folder / "octo.read.duckdb", morning.folder, now=lambda: mornings.NOW, acts=acts)
-    app = dashboard_app(source, host="127.0.0.1", token=Secret(TOKEN))
+    app = Dashboard(source, host="127.0.0.1", token=Secret(TOKEN))
     yield app
     app.close()
 

@@ -27,10 +27,10 @@ _QUERY_IN_ADDRESS = 65_536
 @contextlib.asynccontextmanager
 async def dashboard(program: Program) -> AsyncIterator[None]:
     """The dashboard, listening for as long as the block runs."""
-    from octo_sync.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
+    from octo_sync.dashboard import Dashboard  # noqa: PLC0415 - templates and pages, which a worker alone can do without
 
     pipeline, settings = program.pipeline, program.pipeline.dashboard
-    app = dashboard_app(
+    app = Dashboard(
         dashboard_source(pipeline, program.clock),
         host=settings.address[0],
         allow_hosts=settings.allow_hosts,

@@ -5,8 +5,8 @@ rows into pictures, `words` values into texts · `render` puts it into the templ
 `report` is the first page as one file.
 """
 
-from octo_sync.dashboard.app import Dashboard, dashboard_app
+from octo_sync.dashboard.app import Dashboard
 from octo_sync.dashboard.report import report_html
 from octo_sync.dashboard.source import Source
 
-__all__ = ["Dashboard", "Source", "dashboard_app", "report_html"]
+__all__ = ["Dashboard", "Source", "report_html"]

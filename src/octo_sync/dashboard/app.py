@@ -6,6 +6,7 @@ because ages stand on it.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import gzip
@@ -76,9 +77,25 @@ class _Busy(OctoSyncError):  # noqa: N818 - what is the matter
 
 
 class Dashboard:
-    """The application; see `dashboard_app`."""
+    """The dashboard as an ASGI application; usable without a server.
 
-    def __init__(self, source: Source, guard: Callable[[Starlette], Guard]) -> None:
+    Args:
+        source: The copy.
+        host: Where it listens: a name or an address, which browsers may call it by.
+        allow_hosts: Other names it goes by.
+        token: What a caller has to know.
+        user_header: In which a proxy says who asks.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        host: str,
+        allow_hosts: Collection[str] = (),
+        token: Secret | None = None,
+        user_header: str = "",
+    ) -> None:
         self._source = source
         self._threads = ThreadPoolExecutor(_THREADS, "dashboard")
         self._asking = ThreadPoolExecutor(_ASKING_THREADS, "dashboard-sql")
@@ -97,14 +114,12 @@ class Dashboard:
         routes.append(Route(ACT, self._act, methods=["POST"]))
         inner = Starlette(
             routes=routes,
-            exception_handlers={
-                HTTPException: self._http_error,
-                OctoSyncError: self._cannot,
-                Exception: self._failed,
-            },
+            exception_handlers={HTTPException: self._failed, OctoSyncError: self._failed, Exception: self._failed},
         )
         inner.router.redirect_slashes = False
-        self._guard = guard(inner)
+        guarded = ["/data/", *(f"/{page.path}" for page in all_pages() if page.guarded)]
+        names = names_of(host, allow_hosts)
+        self._guard = Guard(inner, names=names, token=token, guarded=guarded, user_header=user_header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -159,23 +174,14 @@ class Dashboard:
 
     def _made(self, page: Page, filters: Filters) -> bytes:
         """The page, all of it of one copy; of what is the matter where there is none. In a thread."""
-        if self._source.trouble is not None:
-            return self._kept_or_new(page, filters)
-        with self._source.one_copy():
-            return self._kept_or_new(page, filters)
-
-    def _kept_or_new(self, page: Page, filters: Filters) -> bytes:
-        """The page from what is kept, or anew."""
         source, now = self._source, self._source.now()
-        asked = (filters.first, filters.last, filters.product, filters.channel, filters.currency, filters.with_tests)
-        key = (page.name, asked, *sorted(filters.more.items()), source.revision, f"{now:%Y-%m-%d %H:%M}")
         # What was done, and what becomes of it, is seen at once.
         is_keeping = not page.takes_more and (self._acted_at is None or now - self._acted_at > _MINUTE)
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept is not None and is_keeping:
-            return kept
-        made = _html(source, page, filters)
+        with source.one_copy() if source.trouble is None else contextlib.nullcontext():
+            key = (page.name, repr(filters), source.revision, f"{now:%Y-%m-%d %H:%M}")
+            with self._lock:
+                kept = self._kept.get(key)
+            made = kept if kept and is_keeping else _html(source, page, filters)
         if is_keeping:
             with self._lock:
                 self._kept[key] = made
@@ -205,57 +211,26 @@ class Dashboard:
             raise HTTPException(HTTPStatus.NOT_FOUND)
         packed = "gzip" in request.headers.get("accept-encoding", "")
         body = await asyncio.to_thread(_static_body, name, packed=packed)
-        headers = {"cache-control": _YEAR, "vary": "accept-encoding"}
-        return Response(
-            body, media_type=STATIC[name], headers=headers | ({"content-encoding": "gzip"} if packed else {})
-        )
-
-    async def _http_error(self, request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
-        sentence = "There is no such page. The ones there are stand above."
-        if isinstance(error, HTTPException) and error.detail != HTTPStatus(error.status_code).phrase:
-            sentence = error.detail
-        return self._told(request, HTTPStatus(status), sentence)
-
-    async def _cannot(self, request: Request, error: Exception) -> Response:
-        status = HTTPStatus.BAD_REQUEST if isinstance(error, QueryError) else HTTPStatus.SERVICE_UNAVAILABLE
-        return self._told(request, status, str(error))
+        encoding = {"content-encoding": "gzip"} if packed else {}
+        headers = {"cache-control": _YEAR, "vary": "accept-encoding", **encoding}
+        return Response(body, media_type=STATIC[name], headers=headers)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
-        del error
-        return self._told(
-            request, HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; octo-sync's log says what."
-        )
+        status, sentence = HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; octo-sync's log says what."
+        if isinstance(error, HTTPException):
+            status, sentence = HTTPStatus(error.status_code), error.detail
+            if sentence == status.phrase:
+                sentence = "There is no such page. The ones there are stand above."
+        elif isinstance(error, OctoSyncError):
+            status = HTTPStatus.BAD_REQUEST if isinstance(error, QueryError) else HTTPStatus.SERVICE_UNAVAILABLE
+            sentence = str(error)
+        return self._told(request, status, sentence)
 
     def _told(self, request: Request, status: HTTPStatus, sentence: str) -> Response:
         """An error as a page like the others."""
         up = "../" * max(0, request.url.path.count("/") - 1)
         frame = Frame(self._source.name, wording.instant(self._source.now()), all_pages(), root=up or "./")
         return HTMLResponse(page_html(nothing_yet(status.phrase, sentence), frame), status)
-
-
-def dashboard_app(
-    source: Source,
-    *,
-    host: str,
-    allow_hosts: Collection[str] = (),
-    token: Secret | None = None,
-    user_header: str = "",
-) -> Dashboard:
-    """The dashboard as an ASGI application; usable without a server.
-
-    Args:
-        source: The copy.
-        host: Where it listens: a name or an address, which browsers may call it by.
-        allow_hosts: Other names it goes by.
-        token: What a caller has to know.
-        user_header: In which a proxy says who asks.
-    """
-    guarded = ["/data/", *(f"/{page.path}" for page in all_pages() if page.guarded)]
-    names = names_of(host, allow_hosts)
-    return Dashboard(
-        source, lambda inner: Guard(inner, names=names, token=token, guarded=guarded, user_header=user_header)
-    )
 
 
 async def _form(request: Request) -> dict[str, str]:

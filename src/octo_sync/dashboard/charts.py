@@ -42,24 +42,21 @@ def bars(
 
     With `percent`, values are shares of a whole, 0 to 1.
     """
-    made = []
-    for number, (label, values) in enumerate(series.items()):
-        data: list[Any] = list(values)
-        if faint_from is not None:
-            data = [
-                value if i < faint_from or value is None else {"value": value, "itemStyle": {"opacity": 0.55}}
+    faint = len(names) if faint_from is None else faint_from
+    made: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "name": label,
+            "data": [
+                value if i < faint or value is None else {"value": value, "itemStyle": {"opacity": 0.55}}
                 for i, value in enumerate(values)
-            ]
-        made.append(
-            {
-                "type": "bar",
-                "name": label,
-                "data": data,
-                "barMaxWidth": 28,
-                "color": _color(label, number, colors),
-                "stack": "all",
-            }
-        )
+            ],
+            "barMaxWidth": 28,
+            "color": _color(label, number, colors),
+            "stack": "all",
+        }
+        for number, (label, values) in enumerate(series.items())
+    ]
     made += [_line(label, values, "var(--ink)", "dashed", points=True) for label, values in beside.items()]
     framed = _framed(names, made, percent=percent)
     if percent:

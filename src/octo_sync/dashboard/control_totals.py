@@ -80,9 +80,9 @@ class ControlTotals:
             line, rest = {"currency": currency, "total": name}, there - here
             for bucket, (named, _) in BUCKETS.items():
                 for state in ("open", "accepted"):
-                    if deltas := of[currency, name, bucket.value, state]:
+                    if deltas := of[currency, name, bucket, state]:
                         said = f"{named}, accepted" if state == "accepted" else named
-                        part = {"said": said, "bucket": bucket.value, "state": state}
+                        part = {"said": said, "bucket": bucket, "state": state}
                         found.append({**line, **part, "number": len(deltas), "amount": sum(deltas, Decimal(0))})
                         rest -= found[-1]["amount"]
             of_two = {key: its for key, its in pairs.items() if rest and currency in _currencies(its[0])}

@@ -69,11 +69,6 @@ class Line:
         """Months that count and were never answered."""
         return sum(c.counts and c.level == _NEVER for c in self.cells)
 
-    @property
-    def weight(self) -> tuple[int, int, int]:
-        """How bad it is; the worst is the largest."""
-        return self.never, self.incomplete, max((_SEVERITY[c.level] for c in self.cells if c.counts), default=0)
-
 
 @dataclass(frozen=True, slots=True)
 class CoverageMap:
@@ -120,8 +115,9 @@ def coverage_map(supplier: str, rows: Iterable[Mapping[str, Any]], now: datetime
 
 
 def _place(line: Line) -> tuple[int, int, int, str, str]:
-    never, incomplete, level = line.weight
-    return -never, -incomplete, -level, line.name.casefold(), line.product_key or ""
+    """The worst come first."""
+    level = max((_SEVERITY[c.level] for c in line.cells if c.counts), default=0)
+    return -line.never, -line.incomplete, -level, line.name.casefold(), line.product_key or ""
 
 
 def _line(
@@ -184,19 +180,8 @@ def _title(name: str, month: str, row: Mapping[str, Any], age: timedelta) -> str
 
 def _worth(products: Sequence[Line], bookings: Sequence[Line], now: datetime) -> str:
     """What it comes to, in words: all products and months verified within 24 h, and how many are incomplete."""
-    said = [
-        sentence
-        for sentence in (
-            _said(products, now, "product", "product-months"),
-            _said(bookings, now, "", "months of bookings"),
-        )
-        if sentence
-    ]
-    return " ".join(said) or "Nothing of what lies ahead was asked for yet."
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    said = _said(products, now, "product", "product-months"), _said(bookings, now, "", "months of bookings")
+    return " ".join(filter(None, said)) or "Nothing of what lies ahead was asked for yet."
 
 
 def _said(lines: Sequence[Line], now: datetime, noun: str, unit: str) -> str:
@@ -204,11 +189,11 @@ def _said(lines: Sequence[Line], now: datetime, noun: str, unit: str) -> str:
     if not cells:
         return ""
     verified = [cell for cell in cells if cell.level != _NEVER]
-    months = _many(len({cell.month for cell in cells}), "month")
+    months = wording.plural(len({cell.month for cell in cells}), "month")
     subject = f"{months} of bookings"
     if noun:
         is_grid = len({len([c for c in line.cells if c.counts]) for line in lines}) == 1
-        subject = f"{_many(len(lines), noun)} {_TIMES} {months}" if is_grid else f"{len(cells):,} {unit}"
+        subject = f"{wording.plural(len(lines), noun)} {_TIMES} {months}" if is_grid else f"{len(cells):,} {unit}"
     oldest = min((line.oldest for line in lines if line.oldest), default=None)
     if oldest is None:
         return f"None of {subject} was ever verified."
@@ -216,16 +201,11 @@ def _said(lines: Sequence[Line], now: datetime, noun: str, unit: str) -> str:
     head = everything if len(verified) == len(cells) else f"{len(verified):,} of {len(cells):,} {unit}"
     levels = Counter(cell.level for cell in verified)
     within = next((name for level, name, _ in reversed(_BOUNDS) if levels[level]), "1 h")
-    if levels[_OLDER]:
-        head += f" verified, the oldest {wording.age(now - oldest)} ago"
-    else:
-        head += f" verified within {within}"
+    when = f", the oldest {wording.age(now - oldest)} ago" if levels[_OLDER] else f" within {within}"
+    incomplete = sum(not cell.is_complete for cell in verified)
     remarks = [
         f"{count:,} {word}"
-        for count, word in (
-            (sum(not cell.is_complete for cell in verified), "incomplete"),
-            (len(cells) - len(verified), "never answered"),
-        )
+        for count, word in ((incomplete, "incomplete"), (len(cells) - len(verified), "never answered"))
         if count
     ]
-    return f"{head}{'; ' if remarks else ''}{', '.join(remarks)}."
+    return f"{head} verified{when}{'; ' if remarks else ''}{', '.join(remarks)}."

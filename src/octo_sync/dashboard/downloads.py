@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -49,14 +50,6 @@ class _Wanted:
     form: str
 
 
-class _Refused(Exception):  # noqa: N818 - it is an answer
-    """Why there is nothing to download."""
-
-    def __init__(self, code: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.code = code
-
-
 class Downloads:
     """`Route("/data/{file}", Downloads(source).answer)`; `source` is the copy."""
 
@@ -77,9 +70,8 @@ class Downloads:
             except BaseException:
                 made.end()
                 raise
-        except _Refused as refused:
-            headers = {"retry-after": "5"} if refused.code == 503 else {}  # noqa: PLR2004 - try again later
-            return PlainTextResponse(f"{refused}\n", refused.code, headers)
+        except HTTPException as refused:
+            return PlainTextResponse(f"{refused.detail}\n", refused.status_code, refused.headers)
         except QueryError as error:
             return PlainTextResponse(f"{error}\n", 400)
         except OctoSyncError as error:
@@ -89,11 +81,13 @@ class Downloads:
     def _wanted(self, file: str, fields: dict[str, str]) -> _Wanted:
         name, _, form = file.rpartition(".")
         if form not in FORMATS or not name:
-            raise _Refused(404, f"{file[:100]!r} is no file of the copy; ask for TABLE.{', TABLE.'.join(FORMATS)}.")
+            raise HTTPException(
+                404, f"{file[:100]!r} is no file of the copy; ask for TABLE.{', TABLE.'.join(FORMATS)}."
+            )
         if name == SQL:
             asked = query.asked(self._source, fields)
             if not asked.text:
-                raise _Refused(400, f"There is no query: /data/{SQL}.{form}?q=select…")
+                raise HTTPException(400, f"There is no query: /data/{SQL}.{form}?q=select…")
             return _Wanted(asked.text, asked.values(self._source), asked.name or "query", form)
         table = _table(self._source.tables(), name)
         return _Wanted(f"select * from {table.quoted}", (), table.name, form)  # noqa: S608 - a name that is there, quoted
@@ -101,7 +95,8 @@ class Downloads:
     def _made(self, wanted: _Wanted) -> Generator[bytes, None, None]:
         """The file's pieces; the copy stays open, and a place taken, until the last or until it is closed."""
         if not self._free.acquire(blocking=False):
-            raise _Refused(503, f"{AT_ONCE} files are being downloaded; try again when one of them is done.")
+            said = f"{AT_ONCE} files are being downloaded; try again when one of them is done."
+            raise HTTPException(503, said, {"retry-after": "5"})
         with contextlib.ExitStack() as stack:
             stack.callback(self._free.release)
             opened = stack.enter_context(self._source.using())
@@ -168,4 +163,4 @@ def _table(tables: list[TableInfo], name: str) -> TableInfo:
     names = [*known, *(table.name for table in tables)]
     near = get_close_matches(name.lower(), names, 1)
     hint = f"did you mean {near[0]}?" if near else "the SQL page lists what there is."
-    raise _Refused(404, f"The copy has no table {name[:100]!r}; {hint}")
+    raise HTTPException(404, f"The copy has no table {name[:100]!r}; {hint}")

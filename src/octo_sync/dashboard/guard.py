@@ -6,6 +6,7 @@ read the copy through a visitor's browser (DNS rebinding). The token is compared
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -32,8 +33,6 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-_KEEP_NOTHING = "no-store"
-_METHODS = frozenset({"GET", "HEAD"})
 ACT = "/act"
 """Where forms go that change something."""
 WHO = "octo_sync.who"
@@ -92,9 +91,8 @@ class Guard:
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("cache-control", _KEEP_NOTHING)
+                headers.update(_HEADERS)
+                headers.setdefault("cache-control", "no-store")
             await send(message)
 
         refused = self._refused(scope)
@@ -123,7 +121,7 @@ class Guard:
         path: str = scope["path"]
         if scope["method"] == "POST" and path == ACT and (self._digest or self._user_header):
             return self._refused_act(scope, headers)
-        if scope["method"] not in _METHODS:
+        if scope["method"] not in ("GET", "HEAD"):
             return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "The dashboard is only read.", allow="GET, HEAD")
         if headers.get(b"sec-fetch-site") == b"cross-site" and any(
             path == each or (each.endswith("/") and path.startswith(each)) for each in self._guarded
@@ -151,11 +149,8 @@ class Guard:
 
     def _who(self, headers: dict[bytes, bytes]) -> str:
         """The name of who asks: what the proxy says, else the user of the login; for a bearer token, that."""
-        if self._user_header:
-            name = headers.get(self._user_header, b"")
-        else:
-            scheme, _, value = headers.get(b"authorization", b"").partition(b" ")
-            name = base64.b64decode(value.strip()).partition(b":")[0] if scheme.lower() == b"basic" else b"bearer token"
+        login, _ = _login(headers.get(b"authorization", b""))
+        name = headers.get(self._user_header, b"") if self._user_header else login
         text = name.decode("utf-8", "replace")
         return "".join(each for each in text if each.isprintable()).strip()[:_LONGEST_NAME]
 
@@ -166,16 +161,20 @@ class Guard:
         return name in self._names or name.endswith(".localhost") or ("*" in self._names and _is_address(name))
 
     def _knows(self, authorization: bytes) -> bool:
-        scheme, _, value = authorization.partition(b" ")
-        value = value.strip()
+        _, password = _login(authorization)
+        return hmac.compare_digest(_digest(password), self._digest or b"")
+
+
+def _login(authorization: bytes) -> tuple[bytes, bytes]:
+    """The name and the password, or token, that a caller gives; nothing where they are none."""
+    scheme, _, value = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return b"bearer token", value.strip()
+    with contextlib.suppress(binascii.Error, ValueError):
+        name, _, password = base64.b64decode(value.strip(), validate=True).partition(b":")
         if scheme.lower() == b"basic":
-            try:
-                value = base64.b64decode(value, validate=True).partition(b":")[2]
-            except (binascii.Error, ValueError):
-                value = b""
-        elif scheme.lower() != b"bearer":
-            value = b""
-        return hmac.compare_digest(_digest(value), self._digest or b"")
+            return name, password
+    return b"", b""
 
 
 def _digest(value: bytes) -> bytes:

@@ -36,25 +36,16 @@ def by_day(source: Source, first: date, last: date, product: str | None = None) 
     found = rows[0]["products"] if rows else 0
     more = f"The {_ROWS} products with the most departures, of {found:,}; the filter shows any other, a download all."
     title = f"Occupancy by product and day, {wording.short_day(first)} to {wording.short_day(last)}"
-    return drawn(
-        "fill-map",
-        title,
-        Table(
-            f"{title}; an empty cell: no departure, or it has left",
-            [Column("Product"), *(Column(wording.short_day(day), "share") for day in days)],
-            list(lines.values()),
-            empty="No departure is known in this time.",
-            more=more if found > _ROWS else "",
-            is_map=True,
-        ),
-        download="agg_occupancy_daily",
-        note="Counts all sellers' bookings. Excludes closed departures and those of unknown capacity.",
+    cells = Table(
+        f"{title}; an empty cell: no departure, or it has left",
+        [Column("Product"), *(Column(wording.short_day(day), "share") for day in days)],
+        list(lines.values()),
+        empty="No departure is known in this time.",
+        more=more if found > _ROWS else "",
+        is_map=True,
     )
-
-
-def drawn(id_: str, title: str, cells: Table, *, download: str, note: str, numbers: Table | None = None) -> Chart:
-    """A map as a picture; `numbers` are what stands behind it, where its cells do not say all."""
-    return Chart(id_, title, {}, numbers or cells, download, cells=cells, legend=LEGEND, note=note)
+    note = "Counts all sellers' bookings. Excludes closed departures and those of unknown capacity."
+    return Chart("fill-map", title, {}, cells, "agg_occupancy_daily", cells=cells, legend=LEGEND, note=note)
 
 
 def shade(row: Mapping[str, Any], of: str, href: str = "") -> Shade:

@@ -23,9 +23,16 @@ _FIELDS = {
     "is_deleted": "deleted at the service",
 }
 
-
+_FILTERED = {"channel": "connection_id", "currency": "currency", "product": "product_key"}
+"""A filter → the column that it is of."""
 _LAST_MONTH = date(2200, 12, 1)
 """Filters take no later one."""
+
+
+def address(page: str, place: str = "", **fields: object) -> str:
+    """The address of a page, at one of its places; fields without a value are left out."""
+    asked = urlencode({name: value for name, value in fields.items() if value})
+    return page + (f"?{asked}" if asked else "") + (f"#{place}" if place else "")
 
 
 def booking_page(row: Mapping[str, Any]) -> str:
@@ -36,6 +43,11 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
+def columns_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The channel, currency and product that are chosen, as the columns of rows that are of them alone."""
+    return {name: chosen[field] for field, name in _FILTERED.items() if chosen.get(field)}
+
+
 def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /, **more: date | str) -> str:
     """The address of the list of the bookings behind a row: those of its channel, currency and product on these days.
 
@@ -43,8 +55,7 @@ def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /,
 
     '' where the row is of bookings without one of these: no list is of those alone.
     """
-    names = {"channel": "connection_id", "currency": "currency", "product": "product_key"}
-    chosen = {field: row[name] for field, name in names.items() if name in row}
+    chosen = {field: row[name] for field, name in _FILTERED.items() if name in row}
     if None in chosen.values():
         return ""
     return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **more, **chosen})}"
@@ -62,8 +73,7 @@ def month_page(number: str, kind: str, month: str, **only: date | str) -> Callab
 
 def occupancy_page(first: date, last: date, product: str | None, place: str) -> str:
     """The address of the page Occupancy of these days, and of a product alone, at one of its places."""
-    chosen = {"first": first, "last": last, **({"product": product} if product else {})}
-    return f"occupancy?{urlencode(chosen)}#{place}"
+    return address("occupancy", place, first=first, last=last, product=product)
 
 
 def leading(href: Callable[[Any], str], *columns: Column) -> list[Column]:

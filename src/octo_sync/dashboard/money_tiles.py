@@ -1,14 +1,13 @@
 """Tiles of amounts by month: what the months shown come to, beside as many months before, and a line of the last ones."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start, months
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, columns_of
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, known_to
 from octo_sync.dashboard.view import Tile
@@ -20,18 +19,9 @@ _COURSE = 12
 """Months of a tile's line."""
 
 
-def begins(first: date, last: date) -> date:
-    """The first day that the tiles of these months look at."""
-    return min(month_start(last, 1 - _COURSE), month_start(first, -len(months(first, last))))
-
-
-def largest_currency(rows: _Rows, number: str = "bookings") -> str | None:
+def largest_currency(rows: _Rows) -> str | None:
     """The one with the most bookings."""
-    counts: Counter[str] = Counter()
-    for row in rows:
-        if row["currency"]:
-            counts[row["currency"]] += row[number]
-    return max(sorted(counts), key=lambda currency: counts[currency], default=None)
+    return next(iter(pictures.largest_currencies([row for row in rows if row["currency"]])[0]), None)
 
 
 def by_month(
@@ -47,57 +37,48 @@ def by_month(
 
 def finance(source: Source, first: date, last: date, today: date, only: Mapping[str, Any]) -> list[Tile]:
     """Net payable, refunds due and what is deferred, in the currency of most bookings; months to come have no tile."""
-    asked = {"first": begins(first, last), "last": last, **only}
-    net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
+    begins = min(month_start(last, 1 - _COURSE), month_start(first, -len(months(first, last))))
+    asked = {"first": begins, "last": last, **only}
+    net = source.rows("finance_net", **asked)
+    refunds = [{**row, "month": row["cancelled_month"]} for row in source.rows("finance_refunds", **asked)]
     deferred = [{**row, "month": month_start(row["month_end"])} for row in source.rows("finance_deferred", **asked)]
     shown = months(first, min(last, today))
     currency = largest_currency([row for row in net if row["travel_month"] in shown])
     if currency is None:
         return []
     known = known_from(source, only["channel"]) or date.max
-    across = [month for month in months(asked["first"], last) if month >= known]
-    chosen = {"currency": currency, **({"connection_id": only["channel"]} if only["channel"] else {})}
+    across = [month for month in months(begins, last) if month >= known]
+    chosen = columns_of({**only, "currency": currency})
     end = month_end(min(last, today))
+    sold = bookings_page(chosen, "sold", first, end)
+    due = bookings_page(chosen, "cancelled", first, end, only="full")
+    later = bookings_page(chosen, "deferred", month_start(end), end)
+    by_then = f"Deferred at the end of {wording.month(shown[-1])}"
 
     def made(
-        label: str, name: str, rows: _Rows, month: str, amount: str, missing: str, href: str, of: list[date]
+        label: str, name: str, rows: _Rows, month: str, amount: str, missing: str, href: str, shown: list[date]
     ) -> Tile:
+        """What the months shown come to, beside as many before."""
         rows = [row for row in rows if row["currency"] == currency]
-        amounts = by_month(rows, month, amount, lambda row: row.get("is_complete", True) and not row[missing], across)
-        value = _total([row for row in rows if row[month] in of], amount)
-        return tile(label, name, currency, amounts, value, href, (of[0], month_end(of[-1])))
+        of = by_month(rows, month, amount, lambda row: row.get("is_complete", True) and not row[missing], across)
+        before = months(month_start(shown[0], -len(shown)), month_start(shown[0], -1))
+        then = [had for month in before if (had := of.get(month)) is not None]
+        return Tile(
+            label,
+            _money(_total([row for row in rows if row[month] in shown], amount), currency),
+            f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {_span(before)}"
+            if len(then) == len(before)
+            else "",
+            href=href,
+            name=name,
+            course=course(of.get(month) for month in months(month_start(shown[-1], 1 - _COURSE), shown[-1])),
+            course_of=f"{currency} a month, the {_COURSE} months up to then",
+        )
 
     return [
-        made(
-            "Net payable",
-            "net",
-            net,
-            "travel_month",
-            "net_amount",
-            "without_net",
-            bookings_page(chosen, "sold", first, end),
-            shown,
-        ),
-        made(
-            "Refunds due, full ones",
-            "refunds",
-            refunds,
-            "cancelled_month",
-            "refund_amount",
-            "without_amount",
-            bookings_page(chosen, "cancelled", first, end, only="full"),
-            shown,
-        ),
-        made(
-            f"Deferred at the end of {wording.month(shown[-1])}",
-            "deferred",
-            deferred,
-            "month",
-            "retail_amount",
-            "without_retail",
-            bookings_page(chosen, "deferred", month_start(end), end),
-            shown[-1:],
-        ),
+        made("Net payable", "net", net, "travel_month", "net_amount", "without_net", sold, shown),
+        made("Refunds due, full ones", "refunds", refunds, "month", "refund_amount", "without_amount", due, shown),
+        made(by_then, "deferred", deferred, "month", "retail_amount", "without_retail", later, shown[-1:]),
     ]
 
 
@@ -111,8 +92,7 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
     ago = pictures.known_a_year_ago(first, last, known, until)
     earlier = pictures.revenue_year_earlier(source, first, last, today, only) if ago else []
     begun = [month for month in across if month <= today and known and month >= known]
-    names = {"connection_id": only["channel"], "product_key": only["product"], "currency": currency}
-    href = bookings_page({name: value for name, value in names.items() if value}, "sold", first, last)
+    href = bookings_page(columns_of({**only, "currency": currency}), "sold", first, last)
     same = ", by the same time" if last >= today else ""
     span = f", travel {_span(list(ago))}" if 0 < len(ago) < len(across) else ""
 
@@ -122,14 +102,14 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
             told(_total([row for row in of if row["travel_month"] in known], name))
             for of, known in ((now, ago), (then, ago.values()))
         ]
-        course = by_month(now, "travel_month", name, lambda row: row[name] is not None and not row.get(missing), begun)
+        amounts = by_month(now, "travel_month", name, lambda row: row[name] is not None and not row.get(missing), begun)
         return Tile(
             label,
             told(_total(now, name)),
             f"{f'{both[0]} ' if span else ''}vs {both[1]} a year earlier{same}{span}" if ago else "",
             href=href,
             name=name,
-            course=[None if amount is None else int(amount) for amount in course.values()],
+            course=course(amounts.values()),
             course_of="A month of travel, up to this one",
         )
 
@@ -140,25 +120,9 @@ def revenue(source: Source, first: date, last: date, today: date, only: Mapping[
     ]
 
 
-def tile(
-    label: str, name: str, currency: str, of: _Amounts, value: Decimal | None, href: str, days: tuple[date, date]
-) -> Tile:
-    """What the months of these days come to; `of` are the amounts of each month that is known."""
-    across, first = months(*days), month_start(days[0])
-    before = months(month_start(first, -len(across)), month_start(first, -1))
-    then = [amount for month in before if (amount := of.get(month)) is not None]
-    line = [of.get(month) for month in months(month_start(days[1], 1 - _COURSE), days[1])]
-    return Tile(
-        label,
-        _money(value, currency),
-        f"vs {wording.money_text(sum(then, Decimal(0)), currency)} in {_span(before)}"
-        if len(then) == len(before)
-        else "",
-        href=href,
-        name=name,
-        course=[None if amount is None else int(amount) for amount in line],
-        course_of=f"{currency} a month, the {_COURSE} months up to then",
-    )
+def course(amounts: Iterable[Decimal | None]) -> list[int | None]:
+    """A tile's line."""
+    return [None if amount is None else int(amount) for amount in amounts]
 
 
 def _span(across: Sequence[date]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import month_days, month_start, year_earlier
-from octo_sync.dashboard.links import month_page
+from octo_sync.dashboard.links import columns_of, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, listed
 from octo_sync.flows import wording
@@ -35,8 +35,7 @@ def drawn(
     the same month of the year before stands beside it, where all of that is known.
     """
     asked = {"product": product, "channel": channel}
-    names = {"product_key": product, "connection_id": channel}
-    chosen = {name: value for name, value in names.items() if value}
+    chosen = columns_of(asked)
     rows = source.rows("pickup", first=first, last=last, **asked)
     # A month has one colour on every page, whichever months stand beside it.
     colors = {

@@ -19,15 +19,15 @@ CHANNELS = 6
 _CURRENCIES = 6
 
 _NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_amount": Decimal(0), "without_net": 0}
+_ANY: Mapping[str, None] = dict.fromkeys(("product", "channel", "currency"))
 _NOT_KNOWN = dict.fromkeys(_NOTHING_SOLD)
 
 
 def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date]) -> None:
     """Begin with what `revenue` and the pick-up curve will ask of these times: they take the longest."""
-    anything = {"product": None, "channel": None, "currency": None, "by": None}
     source.ahead(
         ("pickup", {"first": travel[0], "last": travel[1], "product": None, "channel": None}),
-        ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
+        ("revenue_months", {"first": sold[0], "last": sold[1], **_ANY, "by": None}),
     )
 
 
@@ -147,53 +147,32 @@ def _doubt(days: Sequence[date]) -> str:
 
 
 def revenue(
-    source: Source,
-    first: date,
-    last: date,
-    today: date,
-    *,
-    product: str | None = None,
-    channel: str | None = None,
-    currency: str | None = None,
-    known: date | None = None,
+    source: Source, first: date, last: date, today: date, only: Mapping[str, Any] = _ANY, known: date | None = None
 ) -> tuple[list[Chart], str]:
     """Sold bookings per month of travel: a chart for each of the six largest currencies, and what is in none of them.
 
     With `known`, the first day of travel of which all bookings are known, the months a year earlier stand beside them: beside
     one that is not over, what that had at the same time. A month of which not all days were asked for is compared with none.
     """
-    only = {"product": product, "channel": channel, "currency": currency}
     rows = source.rows("revenue_months", first=first, last=last, **only, by=None)
     drawn, left = largest_currencies(rows)
     across = months(first, last)
     colors = channel_colors(source)
-    ago, by_then = known_a_year_ago(first, last, known), year_earlier(today - DAY)
+    ago = known_a_year_ago(first, last, known)
     earlier = revenue_year_earlier(source, first, last, today, only) if ago else []
-    until = known_to(source, channel) or date.max
+    until = known_to(source, only["channel"]) or date.max
     compared = known_a_year_ago(first, last, known, until)
 
     def behind(row: Mapping[str, Any]) -> str:
-        of = {**row, "product_key": product} if product else row
+        of = {**row, "product_key": only["product"]} if only["product"] else row
         days = month_days(row["travel_month"])
         return bookings_page(of, "sold", max(first, days[0]), min(last, days[1])) if row["bookings"] else ""
 
     made = [
-        _revenue_of(
-            currency,
-            of,
-            across,
-            today,
-            colors,
-            [row for row in earlier if row["currency"] == currency],
-            ago,
-            compared,
-            until,
-            by_then,
-            behind,
-        )
-        for currency, of in drawn.items()
+        _revenue_of(name, of, across, today, colors, earlier, ago, compared, until, behind)
+        for name, of in drawn.items()
     ]
-    open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    open_dated = undated(source.rows("revenue_undated", **only))
     return made, " ".join(filter(None, (left, open_dated)))
 
 
@@ -262,13 +241,13 @@ def _revenue_of(
     ago: Mapping[date, date],
     compared: Collection[date],
     until: date,
-    by: date,
     behind: Callable[[Mapping[str, Any]], str],
 ) -> Chart:
-    """`earlier` are the rows of a year earlier, `by` is until when; `ago` has a month's month of then, where that is known.
+    """`earlier` are the rows of a year earlier, of all currencies; `ago` has a month's month of then, where that is known.
 
     Of months that are not `compared` travel after `until` was not asked for: who sold nothing in them may do so yet.
     """
+    earlier = [row for row in earlier if row["currency"] == currency]
     before = {(row["connection_id"], row["travel_month"]): row for row in earlier}
 
     def year_before(row: Mapping[str, Any]) -> Decimal | None:
@@ -295,7 +274,7 @@ def _revenue_of(
     ]
     total = sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
-    count = sum(row["bookings"] for row in rows)
+    count, by = sum(row["bookings"] for row in rows), year_earlier(today - DAY)
     series, leads = by_channel(rows, across, "travel_month", "retail_amount", behind, colors)
     series = {
         name: [value if value or month <= until else None for month, value in zip(across, values, strict=True)]

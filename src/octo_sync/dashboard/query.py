@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from octo_sync.dashboard.source import Source
 from octo_sync.errors import QueryError
 from octo_sync.flows import ask
-from octo_sync.flows.ask import Parameter, Question, Value
+from octo_sync.flows.ask import Parameter, Value
 from octo_sync.model import zone_of
 
 FIELD = "p."
@@ -59,21 +59,11 @@ def asked(source: Source, fields: Mapping[str, str]) -> Asked:
             f"The query has {len(text):,} characters, and an address takes {LONGEST:,}; octo-sync sql -f FILE takes any."
         )
     if wanted := fields.get("ask", ""):
-        question = find(source, wanted)
+        question = ask.find(ask.questions(source.directory), wanted)
+        if question is None:
+            raise QueryError(f"There is no question {wanted[:100]!r}.")
         text, name = question.file.text.strip(), question.name
     return Asked(name, text, ask.parameters_of(text), given)
-
-
-def find(source: Source, wanted: str) -> Question:
-    """A ready-made question.
-
-    Raises:
-        QueryError: There is none of that name.
-    """
-    found = ask.find(ask.questions(source.directory), wanted)
-    if found is None:
-        raise QueryError(f"There is no question {wanted[:100]!r}.")
-    return found
 
 
 def _bare(text: str) -> str:

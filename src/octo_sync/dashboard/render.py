@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.dashboard.standing import Standing
-from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Shade, Table, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Shade, Table, Tiles, View
 from octo_sync.flows import wording
 from octo_sync.flows.export.files import formula_safe
 
@@ -72,32 +72,19 @@ def page_html(view: View, frame: Frame, *, report: bool = False) -> bytes:
     """A page; a `report` is one self-contained file."""
     scripts = [_text("dashboard.js"), _text("echarts.common.min.js")] if report else []
     styles = [_text("dashboard.css")] if report else []
-    drawn = [
-        {"id": c.id, "height": c.height, "option": c.option, "leads": {} if report else c.leads}
-        for c in _charts(view.sections)
-    ]
-    text = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            view=view,
-            frame=frame,
-            report=report,
-            scripts=scripts,
-            styles=styles,
-            policy=_policy(scripts, styles),
-            data=_json(drawn) if drawn else "",
-            has_charts=bool(drawn),
-        )
+    charts = [item for section in view.sections for item in section.items if isinstance(item, Chart) and item.option]
+    drawn = [{"id": c.id, "height": c.height, "option": c.option, "leads": {} if report else c.leads} for c in charts]
+    template = _environment().get_template("page.html.j2")
+    text = template.render(
+        view=view,
+        frame=frame,
+        report=report,
+        scripts=scripts,
+        styles=styles,
+        policy=_policy(scripts, styles),
+        data=_json(drawn) if drawn else "",
     )
     return text.encode("utf-8", "replace")
-
-
-def _charts(sections: Sequence[Section]) -> Iterator[Chart]:
-    for section in sections:
-        for item in section.items:
-            if isinstance(item, Chart) and item.option:
-                yield item
 
 
 def _json(value: object) -> str:
@@ -129,28 +116,10 @@ def static_address(name: str) -> str:
     return f"static/{name}?v={digest[:12]}"
 
 
-def _kind(item: Item) -> str:
-    if isinstance(item, str):
-        return "text"
-    if isinstance(item, Tiles):
-        return "tiles"
-    if isinstance(item, Table):
-        return "table"
-    return "chart" if isinstance(item, Chart) else "block"
-
-
 def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
     """Each column, and its class in the style sheet: `number` stands to the right, `at` is one line, all else is text."""
-    classes = {
-        "number": "number",
-        "share": "number",
-        "money": "number",
-        "amount": "number",
-        "instant": "at",
-        "date": "at",
-        "sentence": "sentence",
-        "digest": "digest",
-    }
+    classes = dict.fromkeys(("number", "share", "money", "amount"), "number") | dict.fromkeys(("instant", "date"), "at")
+    classes |= {"sentence": "sentence", "digest": "digest"}
     return [(column, classes.get(column.kind, "")) for column in columns]
 
 
@@ -213,8 +182,9 @@ def _raw(value: object) -> str | int | float | None:
 def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     """Items in order, charts that follow each other together: they stand side by side."""
     found: list[tuple[str, list[Item]]] = []
+    kinds: dict[type[Item], str] = {str: "text", Tiles: "tiles", Table: "table", Chart: "chart"}
     for item in items:
-        kind = _kind(item)
+        kind = kinds.get(type(item), "block")
         if found and kind == "chart" == found[-1][0]:
             found[-1][1].append(item)
         else:

@@ -7,7 +7,7 @@ On DuckDB the copy is a file that is replaced as a whole; on PostgreSQL a publis
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -171,29 +171,18 @@ class Source:
                 if self._kept[0] != opened.revision or len(self._kept[1]) >= _KEEP:
                     self._kept = opened.revision, {}
                 kept = self._kept[1]
-                answer, asked = kept.get(key), key in kept
-                if answer is None:
-                    answer = kept[key] = Future()
-            if not asked:
-                self._ask(opened, query.sql, parameters, answer, lambda: kept.pop(key, None))
+                is_new = key not in kept
+                answer = kept.setdefault(key, Future())
+            if is_new:
+                # Answered for whoever waits for it; a failure is not remembered.
+                try:
+                    found = opened.query(query.sql, parameters)
+                    answer.set_result([dict(zip(found.columns, row, strict=True)) for row in found.rows])
+                except BaseException as error:
+                    kept.pop(key, None)
+                    answer.set_exception(error)
+                    raise
             return answer.result(timeout=2 * PAGE_SECONDS)
-
-    def _ask(
-        self,
-        opened: _Opened,
-        sql: str,
-        parameters: Mapping[str, Any],
-        answer: "Future[_Rows]",
-        forget: Callable[[], object],
-    ) -> None:
-        """Have the select answered for whoever waits for it; a failure is not remembered."""
-        try:
-            found = opened.query(sql, parameters)
-            answer.set_result([dict(zip(found.columns, row, strict=True)) for row in found.rows])
-        except BaseException as error:
-            forget()
-            answer.set_exception(error)
-            raise
 
     def ahead(self, *asked: tuple[str, Mapping[str, Any]]) -> None:
         """Begin with selects that a page will want, beside the one that it asks for now: most machines have two cores."""
@@ -312,16 +301,12 @@ class Source:
             self._retire(fresh)
 
     def _connected(self, seen: str) -> _Opened:
-        readers: list[Reader] = []
-        try:
-            for memory in (None, None, _PEOPLE_MEMORY):
-                readers.append(_reader(self.place, memory))  # noqa: PERF401 - those that were opened are closed below
-            refuse_older(self.name, lambda sql: readers[0].query(sql).rows)
-        except OctoSyncError:
-            for reader in readers:
-                reader.close()
-            raise
-        pages, second, people = readers
+        with ExitStack() as stack:
+            pages, second, people = (
+                stack.enter_context(closing(_reader(self.place, memory))) for memory in (None, None, _PEOPLE_MEMORY)
+            )
+            refuse_older(self.name, lambda sql: pages.query(sql).rows)
+            stack.pop_all()
         return _Opened(seen, pages, second, people)
 
     def _retire(self, fresh: _Opened | None) -> None:

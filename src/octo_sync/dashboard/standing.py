@@ -3,16 +3,22 @@
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from octo_sync.dashboard.days import month_start
 from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Filters
 from octo_sync.flows import wording
+
+_AS_THEY_ARE = (
+    *("bookings_from", "bookings_to", "booked_from", "begins", "availability_from", "availability_to"),
+    *("never_verified", "test_bookings"),
+)
+"""Columns of the row that have the names of fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The copy of now. `today` is the day on which something was last verified, in the business time zone."""
 
-    connections: int
-    products: int
     today: date | None
     last_verified: datetime | None
     oldest_verified: datetime | None
@@ -25,7 +31,6 @@ class Standing:
     availability_to: date | None
     time_zone: str
     open_subjects: int
-    incomplete_subjects: int
     missed_rows: int
     never_verified: int
     test_bookings: int
@@ -39,6 +44,13 @@ class Standing:
     def is_empty(self) -> bool:
         """Whether nothing was ever pulled."""
         return self.today is None
+
+    def since(self, filters: Filters, back: int) -> date:
+        """A page's first day: the one chosen, or the month so many back; where no day is chosen, none before the copy's."""
+        if filters.first:
+            return filters.first
+        first = month_start(filters.last or self.today or date.min, -back)
+        return max(first, month_start(self.begins)) if self.begins and not filters.last else first
 
     @property
     def trouble(self) -> str:
@@ -94,24 +106,14 @@ def standing(source: Source) -> Standing:
     oldest: datetime | None = row["oldest_verified_at_utc"]
     age = source.now() - oldest if oldest else None
     return Standing(
-        connections=row["connections"],
-        products=row["products"],
         today=row["as_of_date"],
         last_verified=row["last_verified_at_utc"],
         oldest_verified=oldest,
-        bookings_from=row["bookings_from"],
-        bookings_to=row["bookings_to"],
-        booked_from=row["booked_from"],
-        begins=row["begins"],
-        availability_from=row["availability_from"],
-        availability_to=row["availability_to"],
         time_zone=str(row["time_zone"] or "UTC") if row["time_zones"] == 1 else "several time zones",
         open_subjects=int(row["open_subjects"] or 0),
-        incomplete_subjects=int(row["incomplete_subjects"] or 0),
         missed_rows=int(row["missed_rows"] or 0),
-        never_verified=row["never_verified"],
-        test_bookings=row["test_bookings"],
         age=age,
         is_stale=age is None or age > timedelta(seconds=source.stale_after),
         is_complete=bool(row["is_complete"]) and not row["never_verified"],
+        **{name: row[name] for name in _AS_THEY_ARE},
     )

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import departure_page, leading, start_text
+from octo_sync.dashboard.links import address, departure_page, leading, occupancy_page, start_text
 from octo_sync.dashboard.pages.occupancy import MOST_DAYS
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
@@ -33,10 +32,11 @@ def build(source: Source, filters: Filters) -> View:
     since = now.today - DAY * _PAST if now.today else date.min
     until = min(now.availability_to or today, today + DAY * (MOST_DAYS - 1))
 
+    loaded = f"Availability was fetched up to {now.availability_to}." if now.availability_to else ""
+
     def behind(row: Mapping[str, Any]) -> str:
         """The same days on the page Occupancy, and what departs on them."""
-        chosen = {"first": today, "last": until, "product": row.get("product_key") or filters.product}
-        return f"occupancy?{urlencode({name: value for name, value in chosen.items() if value})}#products"
+        return occupancy_page(today, until, row.get("product_key") or filters.product, "products")
 
     return View(
         "Availability health",
@@ -46,7 +46,7 @@ def build(source: Source, filters: Filters) -> View:
             Section("", [_chart(rows, behind)]),
             _faster(source.rows("availability_faster", product=filters.product)),
             _sold_out(source.rows("availability_sellouts", first=since, product=filters.product)),
-            Section("Products", [_table(rows, behind)], _loaded(now.availability_to), "products"),
+            Section("Products", [_table(rows, behind)], loaded, "products"),
         ],
         Filters(product=filters.product),
     )
@@ -109,13 +109,7 @@ def _sold_out(rows: list[dict[str, Any]]) -> Section:
 def _full(row: Mapping[str, Any]) -> str:
     """Those of a product on the page Occupancy; '' where they are of more days than it shows."""
     first, last = row["first_date"], row["last_date"]
-    if (last - first).days >= MOST_DAYS:
-        return ""
-    return f"occupancy?{urlencode({'first': first, 'last': last, 'product': row['product_key']})}#full"
-
-
-def _loaded(until: object) -> str:
-    return f"Availability was fetched up to {until}." if until else ""
+    return occupancy_page(first, last, row["product_key"], "full") if (last - first).days < MOST_DAYS else ""
 
 
 def _ahead(source: Source, rows: list[dict[str, Any]], product: str | None) -> ProductDays:
@@ -149,12 +143,7 @@ def _is_weak(row: Mapping[str, Any]) -> bool:
 
 def _tiles(rows: list[dict[str, Any]], ahead: ProductDays, behind: _Behind, product: str | None) -> list[Tile]:
     days = sum(row["days"] for row in rows)
-    soon = [
-        row
-        for row in rows
-        if row["last_day_loaded"] is None or row["last_day_loaded"] < row["as_of_date"] + DAY * _SOON
-    ]
-    asked = f"?{urlencode({'product': product})}" if product else ""
+    soon = sum((row["last_day_loaded"] or date.min) < row["as_of_date"] + DAY * _SOON for row in rows)
     return [
         *(
             Tile(
@@ -174,10 +163,10 @@ def _tiles(rows: list[dict[str, Any]], ahead: ProductDays, behind: _Behind, prod
         ),
         Tile(
             f"Without departures {_SOON} days from now",
-            wording.count(len(soon)),
+            wording.count(soon),
             f"of {len(rows):,} products: the last known departure is sooner, or there is none",
             "mark" if soon else "good",
-            href=f"availability{asked}#products",
+            href=address("availability", "products", product=product),
             name="ending-soon",
         ),
     ]

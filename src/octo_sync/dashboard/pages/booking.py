@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from octo_sync.dashboard.differences import decided, field_text, reason
+from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import (
     booking_page,
     booking_text,
@@ -15,17 +15,15 @@ from octo_sync.dashboard.links import (
     travel_text,
     venue_time,
 )
-from octo_sync.dashboard.pages.reconcile import difference, value_text
+from octo_sync.dashboard.pages.reconcile import BOTH_VALUES, BUCKET, FIELD, difference
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
-from octo_sync.flows.reconcile.words import BUCKETS
 
 _Row = Mapping[str, Any]
 _LEAD = "Find a booking by its uuid, its id, the supplier's or reseller's reference, or the code of a ticket."
 _MOST = 50
-_BUCKETS = {bucket.value: named for bucket, (named, _) in BUCKETS.items()}
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -234,10 +232,9 @@ def _differences(source: Source, rows: Sequence[_Row]) -> Item:
         rows,
         Column("Comparison", "text", "recon_name", href=difference_page),
         Column("State", "text", "state"),
-        Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], row["bucket"])),
-        Column("Field", "text", lambda row: field_text(row["field"])),
-        Column("Here", "text", lambda row: value_text(row["here_value"], row)),
-        Column("There", "text", lambda row: value_text(row["there_value"], row)),
+        BUCKET,
+        FIELD,
+        *BOTH_VALUES,
         Column("Difference", "number", difference),
         Column("Reason", "text", reason),
         Column("First seen", "instant", "first_seen_at_utc"),

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY, SPANS, year_earlier
 from octo_sync.dashboard.filters import day_of
 from octo_sync.dashboard.links import (
+    address,
     booking_page,
     booking_text,
     departure_page,
@@ -96,9 +96,8 @@ def build(source: Source, filters: Filters) -> View:
     if filters.whole and number > _WHOLE:
         raise QueryError(f"A file has {_WHOLE:,} bookings at most, and these are {number:,}; choose fewer days.")
     span = f"{wording.day(first)} to {wording.day(last)}"
-    doubt = pictures.in_part(first, known_from(source, filters.channel))
-    if filters.last:
-        doubt += pictures.beyond(source, last, filters.channel)
+    early = pictures.in_part(first, known_from(source, filters.channel))
+    doubt = early + (pictures.beyond(source, last, filters.channel) if filters.last else "")
     made = pictures.in_part(first, known_from(source, filters.channel, made=True))
     lead = {
         "sold": f"Sold bookings that travel {span}.{doubt}",
@@ -107,12 +106,12 @@ def build(source: Source, filters: Filters) -> View:
         "lost": f"Bookings made {span} that were sold and are cancelled since.{made}",
         "cancelled": f"Bookings that were sold, and cancelled {span}.{doubt}",
         "deferred": f"On the books at the end of {wording.day(last)}, to travel later. Each with its present day of travel and "
-        f"price; those cancelled since are among them.{pictures.in_part(first, known_from(source, filters.channel))}",
+        f"price; those cancelled since are among them.{early}",
         "books": _on_the_books(by, since, span) + doubt,
         "open": "Sold bookings without a day of travel that this copy knows of, whenever they were made.",
     }
-    kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
-    kinds = [(said, f"bookings?{urlencode({'kind': name, **kept})}", name == kind) for name, said in _KINDS.items()]
+    kept = {"first": filters.first, "last": filters.last, **chosen}
+    kinds = [(said, address("bookings", **{"kind": name, **kept}), name == kind) for name, said in _KINDS.items()]
     named = f"{' named' if only in _NAMED else ':'} {name}" if name else ""
     shown = listed(
         "Bookings",
@@ -132,12 +131,8 @@ def build(source: Source, filters: Filters) -> View:
         empty="There is no such booking.",
         more=f"{_MOST:,} of {number:,} are shown; csv has all of them." if number > _MOST else "",
     )
-    more = {
-        "kind": kind,
-        **({"only": only} if only else {}),
-        **({"name": name} if name else {}),
-        **_days(kind, by, since),
-    }
+    given = {"kind": kind, "only": only, "name": name, **_days(kind, by, since)}
+    more = {field: value for field, value in given.items() if value}
     in_all = listed(
         "In all, by currency",
         totals,
@@ -145,7 +140,7 @@ def build(source: Source, filters: Filters) -> View:
         *leading(
             # There a list of one currency is by that of the tax or extra.
             lambda row: (
-                f"bookings?{urlencode({**more, **kept, 'currency': row['currency']})}"
+                address("bookings", **{**more, **kept, "currency": row["currency"]})
                 if row["currency"] and only not in _NAMED
                 else ""
             ),
@@ -181,8 +176,8 @@ def _moments(by: date, since: date | None, today: date, kept: Mapping[str, Any])
     """Links to other days at whose end the bookings were on the books, and to what came in the days before."""
     last = today - DAY
 
-    def address(by: date, since: date | None) -> str:
-        return f"bookings?{urlencode({'kind': 'books', **kept, **_days('books', by, since)})}"
+    def then(by: date, since: date | None) -> str:
+        return address("bookings", **{"kind": "books", **kept, **_days("books", by, since)})
 
     span = by - since if since else None
     days = (
@@ -194,10 +189,10 @@ def _moments(by: date, since: date | None, today: date, kept: Mapping[str, Any])
     return [
         Block("choices.html.j2", {"label": label, "choices": choices})
         for label, choices in (
-            ("At the end of", [(said, address(day, day - span if span else None), day == by) for said, day in days]),
+            ("At the end of", [(said, then(day, day - span if span else None), day == by) for said, day in days]),
             (
                 "New in the",
-                [(said, address(by, by - length if length else None), length == span) for said, length in spans],
+                [(said, then(by, by - length if length else None), length == span) for said, length in spans],
             ),
         )
     ]

@@ -1,13 +1,13 @@
 """Cancellations: what share of what was sold, by whom, and how late."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY, SPANS, month_days, month_start, months
-from octo_sync.dashboard.links import bookings_page, leading
+from octo_sync.dashboard.links import bookings_page, columns_of, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -21,15 +21,11 @@ _Behind = Callable[..., Callable[[dict[str, Any]], str]]
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates the bookings made in the copy's month and the eleven before, as far as they are known."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
+    today, first = now.today or date.min, now.since(filters, _BACK)
     last = filters.last or today
-    first = filters.first or month_start(last, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
     asked = {"first": first, "last": last, "product": filters.product, "channel": filters.channel}
     by_month = source.rows("cancellations_months", **asked)
-    chosen = {"connection_id": filters.channel, "product_key": filters.product}
-    chosen = {name: value for name, value in chosen.items() if value}
+    chosen = columns_of(asked)
 
     def behind(kind: str, **only: str) -> Callable[[dict[str, Any]], str]:
         """The bookings behind a row, of its month as far as it is shown."""
@@ -130,26 +126,22 @@ def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
 
 
 def _by_month(rows: list[dict[str, Any]], across: list[date], colors: dict[str, str], behind: _Behind) -> Chart:
-    sold: dict[str, int] = defaultdict(int)
-    counted: dict[tuple[str, date], list[int]] = defaultdict(lambda: [0, 0])
+    sold = Counter[str]()
+    counted = defaultdict[tuple[str, date], list[dict[str, Any]]](list)
     for row in rows:
         name = wording.plain(row["channel_name"])  # of more than one connection, perhaps
         sold[name] += row["was_sold"]
-        month = counted[name, row["booking_month"]]
-        month[0] += row["cancelled"]
-        month[1] += row["was_sold"]
+        counted[name, row["booking_month"]].append(row)
     largest = sorted(sold, key=lambda name: (-sold[name], name))[: pictures.CHANNELS]
     shown = pictures.in_order(largest, colors)
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
     leads = {name: [""] * len(across) for name in shown}
-    for (name, booked), (cancelled, ever) in counted.items():
+    for (name, booked), those in counted.items():
         if name in series:
-            series[name][across.index(booked)] = cancelled / ever
-    for row in rows:
-        name, month = wording.plain(row["channel_name"]), row["booking_month"]
-        # No list is of two connections.
-        if name in leads and row["was_sold"] == counted[name, month][1]:
-            leads[name][across.index(month)] = behind("lost")(row) if row["cancelled"] else ""
+            at, cancelled = across.index(booked), sum(row["cancelled"] for row in those)
+            series[name][at] = cancelled / sum(row["was_sold"] for row in those)
+            # No list is of two connections.
+            leads[name][at] = behind("lost")(those[0]) if cancelled and len(those) == 1 else ""
     left = len(sold) - len(shown)
     option = charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True)
     if len(across) == 1:

@@ -1,9 +1,9 @@
 """Channels: what share of the revenue each channel has, month by month, and the margin it leaves."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
@@ -11,6 +11,7 @@ from octo_sync.dashboard.days import month_days, month_end, month_start, months,
 from octo_sync.dashboard.links import bookings_page, known_text, leading
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.sums import per
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View, listed
 from octo_sync.flows import wording
 
@@ -20,10 +21,7 @@ _BACK, _AHEAD = 5, 2
 def build(source: Source, filters: Filters) -> View:
     """The page; whole months of travel: without dates that of the copy's today, the five before and the two after."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
-    first = month_start(filters.first) if filters.first else month_start(filters.last or today, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
+    today, first = now.today or date.min, month_start(now.since(filters, _BACK))
     last = month_end(filters.last) if filters.last else month_end(max(first, today), _AHEAD)
     asked: dict[str, Any] = {"product": filters.product, "currency": filters.currency}
     drawn, left_out = pictures.largest_currencies(source.rows("channel_mix", first=first, last=last, **asked))
@@ -104,7 +102,7 @@ def _mix(
                 Column("Bookings", "number", "bookings"),
                 Column("Guests", "number", "guests", none="unknown"),
             ),
-            Column("Retail per guest", "money", _per_guest, none="unknown"),
+            Column("Retail per guest", "money", per("guest_amount", "guests"), none="unknown"),
             Column("All bookings known", "yes", "is_complete"),
         ),
         download="fct_bookings",
@@ -114,27 +112,19 @@ def _mix(
     )
 
 
-def _per_guest(row: Mapping[str, Any]) -> Decimal | None:
-    """Of bookings that say how many people they admit."""
-    known = row["guest_amount"] is not None and row["guests"]
-    return wording.rounded(row["guest_amount"] / row["guests"], row["currency"]) if known else None
-
-
 def _margin(rows: Sequence[Mapping[str, Any]]) -> str:
     """What the channels keep of all these months, those with the most revenue first."""
-    found = []
-    for name, group in groupby(
-        sorted(rows, key=lambda row: wording.plain(row["channel_name"])),
-        key=lambda row: wording.plain(row["channel_name"]),
-    ):
-        lines = [row for row in group if row["margin_amount"] is not None]
-        if lines:
-            base = sum(row["margin_base"] for row in lines)
-            margin = sum(row["margin_amount"] for row in lines)
-            found.append((base, f"{name} {wording.share(float(margin / base)) if base else 'unknown'}"))
-    if not found:
+    bases, margins = defaultdict[str, Decimal](Decimal), defaultdict[str, Decimal](Decimal)
+    for row in rows:
+        if row["margin_amount"] is not None:
+            name = wording.plain(row["channel_name"])
+            bases[name] += row["margin_base"]
+            margins[name] += row["margin_amount"]
+    if not bases:
         return "No net price is known, so no margin is."
-    said = ", ".join(text for _, text in sorted(found, key=lambda pair: -pair[0])[: pictures.CHANNELS])
+    largest = sorted(bases, key=lambda name: (-bases[name], name))[: pictures.CHANNELS]
+    shares = {name: float(margins[name] / bases[name]) if bases[name] else None for name in largest}
+    said = ", ".join(f"{name} {wording.share(share)}" for name, share in shares.items())
     return f"Seller's margin (retail less net) where the net price is known: {said}."
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.differences import called, decided, field_text, label_text, reason
+from octo_sync.dashboard.differences import called, decided, label_text, reason
 from octo_sync.dashboard.links import booking_page, booking_text
-from octo_sync.dashboard.pages.reconcile import difference, value_text
+from octo_sync.dashboard.pages.reconcile import BOTH_VALUES, BUCKET, FIELD, difference
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Field, Filters, Item, Link, Page, Section, Table, View, form, listed
 from octo_sync.errors import OctoSyncError
@@ -17,7 +17,6 @@ from octo_sync.flows.reconcile.words import BUCKETS
 from octo_sync.flows.wording import money_text
 from octo_sync.journal import Act
 
-_BUCKETS = {bucket.value: said for bucket, said in BUCKETS.items()}
 _Row = Mapping[str, Any]
 
 
@@ -50,7 +49,7 @@ def build(source: Source, filters: Filters) -> View:
 
 def _facts(rows: Sequence[_Row], done: Sequence[Act]) -> list[tuple[str, object]]:
     first = rows[0]
-    named, meaning = _BUCKETS.get(first["bucket"], (first["bucket"], ""))
+    named, meaning = BUCKETS.get(first["bucket"], (first["bucket"], ""))
     booking = booking_page(first)
     until = f" until {first['accepted_until']}" if first["accepted_until"] else ""
     accepted = f"by {first['accepted_by']}{until}: {first['accepted_note']}" if first["accepted_note"] else ""
@@ -60,7 +59,7 @@ def _facts(rows: Sequence[_Row], done: Sequence[Act]) -> list[tuple[str, object]
         ("Accepted", accepted),
         ("Comparison", Link(first["recon_name"], f"reconcile?{urlencode({'name': first['recon_name']})}")),
         ("Bucket", f"{named}. {meaning}"),
-        ("Difference", ", ".join(text for row in rows if (text := _delta(row)))),
+        ("Difference", ", ".join(filter(None, map(_delta, rows)))),
         ("Likely reason", "; ".join(dict.fromkeys(filter(None, map(reason, rows))))),
         ("Booking", Link(booking_text(first), booking) if booking else ""),
         ("Matched by", first["match_rule"]),
@@ -90,11 +89,10 @@ def _fields(rows: Sequence[_Row]) -> Item:
     return listed(
         "Fields of this key that differ or differed",
         rows,
-        Column("Field", "text", lambda row: field_text(row["field"])),
+        FIELD,
         Column("State", "text", "state"),
-        Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], (row["bucket"],))[0]),
-        Column("Here", "text", lambda row: value_text(row["here_value"], row)),
-        Column("There", "text", lambda row: value_text(row["there_value"], row)),
+        BUCKET,
+        *BOTH_VALUES,
         Column("Difference", "number", difference),
         Column("First seen", "instant", "first_seen_at_utc"),
         Column("Last seen", "instant", "last_seen_at_utc"),

@@ -7,10 +7,10 @@ from typing import Any
 
 from octo_sync.dashboard import closing, money_tiles, pictures
 from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page
+from octo_sync.dashboard.links import bookings_page, columns_of, known_text, leading, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
-from octo_sync.dashboard.sums import KNOWN, summed
+from octo_sync.dashboard.sums import CURRENCY, KNOWN, all_together
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tiles, View, listed
 from octo_sync.flows import wording
 
@@ -31,7 +31,7 @@ def build(source: Source, filters: Filters) -> View:
     # Of the last month chosen that has begun.
     months = source.rows("finance_deferred_months", month=deferred[0]["month_end"], **only) if deferred else []
     undated, compared = source.rows("finance_open", **asked), closing.Compared(source)
-    channel = {"connection_id": filters.channel} if filters.channel else {}
+    channel = columns_of({"channel": filters.channel})
 
     def in_all(number: str, kind: str, **only: str) -> _Behind:
         return lambda row: bookings_page({**row, **channel}, kind, first, last, **only) if row[number] else ""
@@ -59,11 +59,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Taxes",
                 _taxes(
                     source.rows("finance_taxes", **asked),
-                    lambda row: (
-                        ""
-                        if row["tax_name"] == ""
-                        else bookings_page({**row, **channel}, "sold", first, last, **_stated(row))
-                    ),
+                    lambda row: bookings_page({**row, **channel}, "sold", first, last, **_stated(row)),
                 ),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
                 "supplier. Under none stated are sold bookings without a named tax. One with several taxes is in "
@@ -111,7 +107,7 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
-    return [_in_all(rows, behind), each] if rows else [each]
+    return [all_together("Net payable in all", rows, CURRENCY, *_payable(behind), *KNOWN), each] if rows else [each]
 
 
 def _payable(behind: Callable[..., _Behind]) -> list[Column]:
@@ -126,17 +122,6 @@ def _payable(behind: Callable[..., _Behind]) -> list[Column]:
         ),
         Column("Without net price", "number", "without_net", href=behind("without_net", "sold", only="no_net")),
     ]
-
-
-def _in_all(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table:
-    amounts = ("net_amount", "retail_with_net", "margin_amount", "retail_amount")
-    return listed(
-        "Net payable in all",
-        summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
-        Column("Currency", "text", "currency", none="no currency"),
-        *_payable(behind),
-        *KNOWN,
-    )
 
 
 _UNDATED = (
@@ -164,15 +149,9 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: d
         Column("Used on an unknown day", "number", "used_some_day"),
         Column("Without net price", "number", "without_net", href=behind("without_net", "open", only="no_net")),
     ]
-    names = [column.of for column in figures if isinstance(column.of, str)]
     title = f"Open-dated bookings: used in these months, and not used {then}"
     return [
-        listed(
-            f"{title}, in all",
-            summed(rows, ["currency"], *names),
-            Column("Currency", "text", "currency", none="no currency"),
-            *figures,
-        ),
+        all_together(f"{title}, in all", rows, CURRENCY, *figures),
         listed(f"{title}, by channel", rows, Column("Channel", "text", "channel_name"), *figures),
     ]
 
@@ -183,6 +162,13 @@ def _stated(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _taxes(rows: list[dict[str, Any]], behind: _Behind) -> list[Table]:
+    def named(page: _Behind) -> _Behind:
+        """No list is of a tax whose name is empty."""
+        return lambda row: "" if row["tax_name"] == "" else page(row)
+
+    def of_month(row: dict[str, Any]) -> str:
+        return month_page("bookings", "sold", "travel_month", **_stated(row))(row)
+
     name = Column("Tax", "text", "tax_name", none="none stated")
     figures = [
         Column("In retail", "money", "retail_tax"),
@@ -190,32 +176,21 @@ def _taxes(rows: list[dict[str, Any]], behind: _Behind) -> list[Table]:
         Column("Whole retail price, taxes included", "money", "retail_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
     ]
-    in_all = listed(
-        "Taxes in all, by name",
-        summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount", "bookings"),
-        name,
-        *leading(behind, *figures),
-        Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", "is_complete"),
-    )
+    flags = Column("Month over", "yes", "is_over"), Column("Complete", "yes", "is_complete")
+    by = ("tax_name", "currency")
+    together = all_together("Taxes in all, by name", rows, name, *leading(named(behind), *figures), *flags, by=by)
     each = listed(
         "Taxes in the prices of sold bookings, by month of travel, name and channel",
         rows,
         Column("Travel month", "month", "travel_month"),
         name,
         Column("Channel", "text", "channel_name"),
-        *leading(
-            lambda row: (
-                "" if row["tax_name"] == "" else month_page("bookings", "sold", "travel_month", **_stated(row))(row)
-            ),
-            *figures,
-        ),
-        Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", "is_complete"),
+        *leading(named(of_month), *figures),
+        *flags,
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
-    return [in_all, each] if rows else [each]
+    return [together, each] if rows else [each]
 
 
 def _refunds(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Table]:
@@ -225,7 +200,7 @@ def _refunds(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list
         """No list has those that were cancelled at an unknown time."""
         return lambda row: "" if row["currency"] in some_day else behind(number, kind, **only)(row)
 
-    in_all = _refund_figures(all_of_them)
+    together = all_together("Cancelled bookings in all", rows, CURRENCY, *_refund_figures(all_of_them))
     each = listed(
         "Cancelled bookings and their refunds, by month of cancellation and channel",
         rows,
@@ -235,10 +210,7 @@ def _refunds(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list
         empty="No sold booking was cancelled in these months.",
         most=_ROWS,
     )
-    names = [column.of for column in in_all if isinstance(column.of, str)]
-    currency = Column("Currency", "text", "currency", none="no currency")
-    all_together = listed("Cancelled bookings in all", summed(rows, ["currency"], *names), currency, *in_all)
-    return [all_together, each] if rows else [each]
+    return [together, each] if rows else [each]
 
 
 def _refund_figures(behind: Callable[..., _Behind]) -> list[Column]:
@@ -282,19 +254,11 @@ def _deferred(
         Column("Guests", "number", "guests", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
     ]
-    names = ("retail_amount", "net_amount", "bookings", "guests", "without_net", "without_retail")
-    in_all = listed(
-        "Deferred revenue in all",
-        sorted(summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),
-        Column("Month's end", "date", "month_end"),
-        Column("Currency", "text", "currency", none="no currency"),
-        *leading(behind, *figures),
-        *KNOWN,
-    )
+    month = Column("Month's end", "date", "month_end")
     each = listed(
         "Sold by the month's end for travel after it, by channel",
         rows,
-        Column("Month's end", "date", "month_end"),
+        month,
         Column("Channel", "text", "channel_name"),
         *leading(behind, *figures),
         *KNOWN,
@@ -305,15 +269,18 @@ def _deferred(
     )
     if not rows:
         return [each]
-    end = rows[0]["month_end"]
+    end, by = rows[0]["month_end"], ("month_end", "currency")
+    together = all_together(
+        "Deferred revenue in all", rows, month, CURRENCY, *leading(behind, *figures), *KNOWN, by=by, last_first=True
+    )
     by_month = listed(
         f"Deferred revenue at the end of {wording.month(end)}, by month of travel",
         [{**row, "month_end": end} for row in months],
         Column("Travel month", "month", "travel_month"),
-        Column("Currency", "text", "currency", none="no currency"),
+        CURRENCY,
         *leading(behind, *figures),
     )
-    return [in_all, by_month, each]
+    return [together, by_month, each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:

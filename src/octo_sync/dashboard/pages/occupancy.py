@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, heat_map
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import (
+    address,
     departure_page,
     ended_text,
     full_text,
@@ -51,7 +52,7 @@ def build(source: Source, filters: Filters) -> View:
     earlier = product_days(source, first, last, filters.product, int(below))
     numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0, "departures": 0}
     of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
-    limits = [(said, f"{_here(asked, limit)}#weak", limit == below) for limit, said in _BELOW.items()]
+    limits = [(said, _here(asked, limit, "weak"), limit == below) for limit, said in _BELOW.items()]
     is_weak = f"not closed and less than {_BELOW[below]} full"
     return View(
         "Occupancy",
@@ -81,10 +82,9 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _here(asked: dict[str, Any], below: str) -> str:
+def _here(asked: dict[str, Any], below: str, place: str) -> str:
     """The address of this page; what is the default is left out, so that it need not be made anew."""
-    given = asked | {"below": "" if below == _DEFAULT else below}
-    return f"occupancy?{urlencode({name: value for name, value in given.items() if value})}"
+    return address("occupancy", place, **asked, below="" if below == _DEFAULT else below)
 
 
 def _tiles(
@@ -105,7 +105,7 @@ def _tiles(
     taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
     departures, nearly = sum(row["departures"] for row in products), numbers["nearly"]
     doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
-    here = _here(asked, below)
+    here = partial(_here, asked, below)
     return [
         Tile(
             "Occupancy",
@@ -113,7 +113,7 @@ def _tiles(
             f"{beside(lambda rows: wording.share(occupancy(rows)))}{taken:,} of {capacity:,} places taken, of open "
             f"departures with a known capacity{doubt}",
             "mark" if doubt else "",
-            href=f"{here}#products",
+            href=here("products"),
             name="occupancy",
             course=earlier.course(percent),
             course_of="Percent, a day of travel",
@@ -123,7 +123,7 @@ def _tiles(
             wording.count(numbers["sold_out"]),
             f"{counted('sold_out')}of {departures:,}; {nearly:,} {'other is' if nearly == 1 else 'others are'} "
             "at least 90 % full",
-            href=f"{here}#full",
+            href=here("full"),
             name="sold-out",
             course=earlier.course(total("sold_out")),
             course_of="A day of travel",
@@ -132,7 +132,7 @@ def _tiles(
             "Weak departures",
             wording.count(numbers["weak"]),
             f"{counted('weak')}not closed and less than {_BELOW[below]} full",
-            href=f"{here}#weak",
+            href=here("weak"),
             name="weak",
             course=earlier.course(total("weak")),
             course_of="A day of travel",
@@ -181,13 +181,15 @@ def _hours(rows: _Rows) -> Chart:
         lines[name][at.index(hour) + 1] = heat_map.shade(row, f"{name} · {_hour(hour)}")
     title, empty = "Occupancy by weekday and hour of departure", "No departure is known in this time."
     heads = [Column("all day" if hour is None else f"{hour:02d}", "share") for hour in at]
-    return heat_map.drawn(
-        "fill-by-hour",
-        title,
-        Table(f"{title}: map", [Column("Weekday"), *heads], list(lines.values()), empty=empty, is_map=True),
+    return Chart(
+        id="fill-by-hour",
+        title=title,
+        option={},
+        cells=Table(f"{title}: map", [Column("Weekday"), *heads], list(lines.values()), empty=empty, is_map=True),
+        legend=heat_map.LEGEND,
         download="fct_departures",
         note="Hours at the venue. Counts all sellers' bookings. Excludes closed departures and those of unknown capacity.",
-        numbers=listed(
+        table=listed(
             title,
             rows,
             Column("Weekday", "text", "weekday_name"),

@@ -1,17 +1,16 @@
 """Overview: how things are, at a glance, seen from the day of the copy's last verification."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from statistics import median
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import heat_map, pickup_curve, pictures
-from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months
+from octo_sync.dashboard.days import DAY, month_end, month_start, months
 from octo_sync.dashboard.differences import decided
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import address, bookings_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import Standing, known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Tile, Tiles, View, listed
@@ -58,33 +57,24 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-@dataclass(slots=True)
 class _Day:
     """Bookings made on a day, all channels together."""
 
-    bookings: int = 0
-    cancelled: int = 0
-    sold: int = 0
-    guests: int = 0
-    sold_without_guests: int = 0
-    still_open: int = 0
-    is_complete: bool = True
-    """Whether all of them are known, at each connection that is active."""
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        names = ("bookings", "cancelled", "sold", "guests", "sold_without_guests", "still_open")
+        self.bookings, self.cancelled, self.sold, self.guests, self.sold_without_guests, self.still_open = (
+            sum(row[name] or 0 for row in rows) for name in names
+        )
+        # All of them are known, at each connection that is active; of a day that the copy knows nothing of none is.
+        self.is_complete = bool(rows) and all(row["is_complete"] or not row["is_active"] for row in rows)
 
 
 def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
-    """Each day from first to last; one that the copy knows nothing of is not complete."""
-    found = {first + DAY * n: _Day() for n in range((last - first).days + 1)}
-    told = set()
+    """Each day from first to last."""
+    rows = defaultdict[date, list[Mapping[str, Any]]](list)
     for row in source.rows("bookings_by_channel", first=first, last=last):
-        day = found[row["booking_date"]]
-        told.add(row["booking_date"])
-        for name in ("bookings", "cancelled", "sold", "guests", "sold_without_guests", "still_open"):
-            setattr(day, name, getattr(day, name) + (row[name] or 0))
-        day.is_complete &= row["is_complete"] or not row["is_active"]
-    for untold in found.keys() - told:
-        found[untold].is_complete = False
-    return found
+        rows[row["booking_date"]].append(row)
+    return {day: _Day(rows[day]) for day in (first + DAY * n for n in range((last - first).days + 1))}
 
 
 def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, date]) -> list[Tile]:
@@ -151,7 +141,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             wording.share(cancelled / sold) if sold else "—",
             f"{wording.count(cancelled)} of {wording.count(sold)} bookings of the last {_RECENT} days were cancelled"
             f"{cancelled_before}",
-            href=f"cancellations?{_days(since, today - DAY)}",
+            href=address("cancellations", first=since, last=today - DAY),
             name="cancelled",
             course=[day.cancelled if day else None for day in course],
             course_of=f"Of the bookings of a day, the {_RECENT} days up to then",
@@ -172,7 +162,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
             f"Product-days sold out, next {_RECENT} days",
             wording.count(sold_out),
             f"of {product_days:,} days on which a product has departures{closed}{unknown}",
-            href=f"occupancy?{_days(today, today + DAY * (_RECENT - 1))}#products",
+            href=occupancy_page(today, today + DAY * (_RECENT - 1), None, "products"),
             name="sold-out",
             course=[out.get(today + DAY * n, 0) for n in range(_RECENT)] if ahead else (),
             course_of=f"A day, the {_RECENT} days from today on",
@@ -210,7 +200,7 @@ def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
         f"Retail, travel in {wording.month(month)}",
         wording.money_text(_retail(of), largest) if of else "—",
         "; ".join(told),
-        href=f"revenue?{_days(*month_days(month))}",
+        href=address("revenue", first=month, last=month_end(month)),
         name="month",
         course=[None if amount is None else int(amount) for amount in course] if of else (),
         course_of=f"{largest} a month of travel, up to this one",
@@ -221,21 +211,11 @@ def _retail(rows: Sequence[Mapping[str, Any]]) -> Decimal:
     return sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
 
 
-def _days(first: date, last: date) -> str:
-    return urlencode({"first": first, "last": last})
-
-
 def _differences(source: Source) -> Tile:
     runs = source.rows("reconcile_runs")
     names = {run["recon_name"] for run in runs}
     if not names:
-        return Tile(
-            "Open differences",
-            "—",
-            "nothing compared yet",
-            href="reconcile",
-            name="differences",
-        )
+        return Tile("Open differences", "—", "nothing compared yet", href="reconcile", name="differences")
     found = [row for row in decided(source, source.rows("differences"))[0] if row["state"] == "open"]
     return Tile(
         "Open differences",

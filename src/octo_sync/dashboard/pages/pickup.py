@@ -8,13 +8,13 @@ from datetime import date
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, SPANS, month_days, month_end, month_start, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, month_page
+from octo_sync.dashboard.links import address, bookings_page, columns_of, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
+from octo_sync.dashboard.sums import known_sum
 from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
@@ -45,9 +45,8 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     only: dict[str, Any] = {"product": filters.product, "channel": filters.channel}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
-    given = {name: value for name, value in asked.items() if value}
     guests = source.rows("pace", **asked, by="month")
-    chosen = _chosen(only)
+    chosen = columns_of(only)
     undated = source.rows("revenue_undated", **only, currency=None)
     return View(
         "Pick-up",
@@ -56,13 +55,12 @@ def build(source: Source, filters: Filters) -> View:
         + pictures.beyond(source, month_end(last), filters.channel)
         + pictures.in_each(source, filters.channel),
         [
-            Section("", [Tiles(_tiles(source, guests, only, month_start(today), f"pickup?{urlencode(given)}#pace"))]),
+            Section("", [Tiles(_tiles(source, guests, only, month_start(today), address("pickup", "pace", **asked)))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
                 [
-                    _pace(guests, only),
-                    _amounts(source.rows("pace_amounts", **asked, by="month"), only),
+                    *_months(guests, source.rows("pace_amounts", **asked, by="month"), only),
                     *_products(source, asked, today),
                     _parts(source, guests, asked, today),
                 ],
@@ -102,16 +100,12 @@ def _tiles(
     if not rows:
         return []
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
-    on_books, new, usual = (_sum(rows, name) for name in ("guests", "last_week", "usual_week"))
+    on_books, new, usual = (known_sum(rows, name) for name in ("guests", "last_week", "usual_week"))
     known = [row for row in rows if row["is_complete"]]
-    course, had = _days(source, known, only), _sum(known, "guests")
+    course, had = _days(source, known, only), known_sum(known, "guests")
     week_ago = "" if on_books is None or new is None else f"vs {on_books - new:,} a week before; "
-    against = (
-        f"; {wording.count(_sum(both, 'last_week'))} against {wording.count(_sum(both, 'last_year_week'))} in the same week "
-        f"last year, travel {_span(both)}"
-        if both
-        else ""
-    )
+    week, week_then = (wording.count(known_sum(both, name)) for name in ("last_week", "last_year_week"))
+    against = f"; {week} against {week_then} in the same week last year, travel {_span(both)}" if both else ""
     tiles = [
         Tile(
             "Guests on the books",
@@ -132,7 +126,7 @@ def _tiles(
             course_of=f"New in a day, {_COURSE} days, travel {_span(known)}" if course else "",
         ),
     ]
-    now, then = _sum(both, "guests"), _sum(both, "last_year")
+    now, then = known_sum(both, "guests"), known_sum(both, "last_year")
     if both and now is not None and then:
         said = f"{now:,} guests against {then:,}, travel {_span(both)}"
         tiles.append(
@@ -159,10 +153,6 @@ def _days(source: Source, rows: list[dict[str, Any]], only: Mapping[str, Any]) -
 def _span(rows: list[dict[str, Any]]) -> str:
     first, last = (wording.month(rows[n]["travel_month"]) for n in (0, -1))
     return first if first == last else f"{first} to {last}"
-
-
-def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - a count, or an average
-    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
 
 
 def _by_the_end(rows: list[dict[str, Any]]) -> str:
@@ -203,19 +193,13 @@ def _usual(row: dict[str, Any]) -> Any:  # noqa: ANN401 - a number, or an amount
     return wording.rounded(usual, row["currency"]) if isinstance(usual, Decimal) else usual
 
 
-def _chosen(only: Mapping[str, Any]) -> dict[str, str]:
-    """The product and channel chosen, as the names of columns."""
-    names = {"product_key": "product", "connection_id": "channel"}
-    return {name: only[field] for name, field in names.items() if only.get(field)}
-
-
 def _behind(only: Mapping[str, Any], *of_one: str, days: tuple[date, date] | None = None) -> _Behind:
     """Where a number of pace leads to: `behind(7)` is what changed in the last 7 days, `behind(year_ago=True)` last year's.
 
     `only` has the product and channel chosen, `of_one` names those of which a row is alone, `days` are those of travel;
     None = of the row's month.
     """
-    chosen = _chosen(only)
+    chosen = columns_of(only)
 
     def behind(last_days: int = 0, *, year_ago: bool = False, final: bool = False) -> Callable[[Any], str]:
         def of(row: Mapping[str, Any]) -> str:
@@ -236,12 +220,17 @@ def _behind(only: Mapping[str, Any], *of_one: str, days: tuple[date, date] | Non
     return behind
 
 
-def _on_books(kind: Kind, behind: _Behind) -> list[Column]:
+def _on_books(
+    caption: str, rows: list[dict[str, Any]], kind: Kind, behind: _Behind, *heads: Column, most: int | None = None
+) -> Table:
     """What is on the books, what came of late, and last year's; amounts have their currency said once, so that they fit."""
     now = "guests" if kind == "number" else "amount"
     year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
     week_ago, days_ago = behind(7, year_ago=True), behind(30, year_ago=True)
-    return [
+    return listed(
+        caption,
+        rows,
+        *heads,
         *([Column("Currency", "text", "currency", none="none")] if kind == "amount" else []),
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
         Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
@@ -254,34 +243,27 @@ def _on_books(kind: Kind, behind: _Behind) -> list[Column]:
         Column("Same 30 days last year", kind, _then("last_year_30_days"), none="unknown", href=days_ago),
         Column("Final last year", kind, _then("last_year_final"), none="unknown", href=final),
         Column("Complete", "yes", "is_complete"),
-    ]
-
-
-def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
-    return listed(
-        "Guests on the books, by month of travel",
-        [*rows, _in_all(rows)] if len(rows) > 1 else rows,
-        Column("Travel month", "month", "travel_month", none="all of them"),
-        *_on_books("number", _behind(only)),
         empty="No sold booking travels in these months.",
+        most=most,
     )
+
+
+def _months(guests: list[dict[str, Any]], amounts: list[dict[str, Any]], only: Mapping[str, Any]) -> list[Table]:
+    guests = [*guests, _in_all(guests)] if len(guests) > 1 else guests
+    month = Column("Travel month", "month", "travel_month", none="all of them")
+    return [
+        _on_books("Guests on the books, by month of travel", guests, "number", _behind(only), month),
+        _on_books(
+            "Retail amounts on the books, by month of travel and currency", amounts, "amount", _behind(only), month
+        ),
+    ]
 
 
 def _in_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """All months together; what one of them does not know is not known. It leads nowhere: no list has all of it."""
     flags = {name: all(row[name] for row in rows) for name in ("is_complete", "is_last_year_complete")}
     days = {"travel_month": None, "first_as_of_date": None, "as_of_date": rows[0]["as_of_date"]}
-    return {name: _sum(rows, name) for name in rows[0] if name not in days and name not in flags} | days | flags
-
-
-def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
-    return listed(
-        "Retail amounts on the books, by month of travel and currency",
-        rows,
-        Column("Travel month", "month", "travel_month"),
-        *_on_books("amount", _behind(only)),
-        empty="No sold booking travels in these months.",
-    )
+    return {name: known_sum(rows, name) for name in rows[0] if name not in days and name not in flags} | days | flags
 
 
 def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]:
@@ -292,13 +274,13 @@ def _products(source: Source, asked: dict[str, Any], today: date) -> list[Table]
         ("Retail amounts", "pace_amounts", "amount"),
     )
     return [
-        listed(
+        _on_books(
             f"{said} on the books by month of travel and product",
             source.rows(select, **{**asked, "first": first}, by="product"),
+            kind,
+            _behind(asked, "product_key"),
             Column("Travel month", "month", "travel_month"),
             Column("Product", "text", "product_name"),
-            *_on_books(kind, _behind(asked, "product_key")),
-            empty="No sold booking travels in these months.",
             most=_ROWS,
         )
         for said, select, kind in figures
@@ -313,13 +295,13 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], 
     known = [row["travel_month"] for row in months if row["is_complete"] and row["is_last_year_complete"]]
     known = [month for month in known if month >= month_start(today)] or known
     first, last = (known[0], month_end(known[-1])) if known else (asked["first"], asked["last"])
-    return listed(
+    return _on_books(
         f"Guests on the books by product and channel, {wording.month(first)} to {wording.month(last)}",
         source.rows("pace", **{**asked, "first": first, "last": last}, by="channel"),
+        "number",
+        _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last))),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
-        *_on_books("number", _behind({}, "product_key", "connection_id", days=(month_start(first), month_end(last)))),
-        empty="No sold booking travels in these months.",
         most=_ROWS,
     )
 

@@ -4,7 +4,7 @@ Longer than most modules, because its tables share the filters by which each of 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
@@ -143,15 +143,14 @@ def _summary(
     # What is open now is what the lists below have: an accepted difference is in neither.
     still = Counter(row["bucket"] for row in opened)
     for bucket, (named, meaning) in BUCKETS.items():
-        count = still[bucket.value] if bucket.is_difference else compared[bucket.value]
-        if bucket is not Bucket.ACCEPTED and count:
-            href = (
-                _filtered(name, place, bucket=bucket.value)
-                if bucket.is_difference
-                else _filtered(name, place, "totals")
-            )
+        if bucket is Bucket.ACCEPTED:
+            continue
+        count, href = compared[bucket], _filtered(name, place, "totals")
+        if bucket.is_difference:
+            count, href = still[bucket], _filtered(name, place, bucket=bucket)
+        if count:
             what = f"{'' if bucket.has_differences else 'bookings '}{named}{days}"
-            tiles.append(Tile(what, f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
+            tiles.append(Tile(what, f"{count:,}", meaning, href=href, name=f"{place}-{bucket}"))
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
         items.insert(0, f"The last run failed; what is below was compared {wording.instant(compared['ended_at_utc'])}.")
@@ -192,30 +191,28 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str)
             sums[row["bucket"], row["currency"]] += row["amount"]
     counts = Counter((row["bucket"], age_class(row["age_days"])) for row in opened)
 
-    def count(age: str, bucket: Bucket) -> int:
-        return counts[bucket.value, age]
-
     def there(bucket: Bucket, **chosen: str) -> str:
-        return _filtered(name, place, bucket=bucket.value, **chosen)
+        return _filtered(name, place, bucket=bucket, **chosen)
 
-    def of_age(age: str) -> Callable[[Bucket], str]:
-        return lambda bucket: there(bucket, age=age) if count(age, bucket) else ""
+    def of_age(age: str) -> Column:
+        def page(bucket: Bucket) -> str:
+            return there(bucket, age=age) if counts[bucket, age] else ""
 
-    def money(currency: str, bucket: Bucket) -> Money | None:
-        return _money(sums.get((bucket.value, currency)), currency, sign=True)
+        return Column(f"{age} days", "number", lambda bucket: counts[bucket, age], href=page)
+
+    def of_currency(currency: str) -> Column:
+        def money(bucket: Bucket) -> Money | None:
+            return Money(sums[bucket, currency], currency, sign=True) if (bucket, currency) in sums else None
+
+        return Column(f"Difference, {currency}", "number", money, href=partial(there, currency=currency))
 
     table = listed(
         f"Open differences of {name} by bucket and days since they were first found",
-        [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in AGE_CLASSES)],
-        Column("Bucket", "text", lambda bucket: _explained(bucket.value)),
-        *(Column(f"{age} days", "number", partial(count, age), href=of_age(age)) for age in AGE_CLASSES),
-        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES), href=there),
-        *(
-            Column(
-                f"Difference, {currency}", "number", partial(money, currency), href=partial(there, currency=currency)
-            )
-            for currency in sorted({currency for _, currency in sums})
-        ),
+        [bucket for bucket in BUCKETS if any(counts[bucket, age] for age in AGE_CLASSES)],
+        Column("Bucket", "text", _explained),
+        *map(of_age, AGE_CLASSES),
+        Column("All", "number", lambda bucket: sum(counts[bucket, age] for age in AGE_CLASSES), href=there),
+        *map(of_currency, sorted({currency for _, currency in sums})),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
     note = (
@@ -258,7 +255,7 @@ def _only(name: str, filters: Filters) -> list[Item]:
     """What a list is narrowed to, and the way back to all of it."""
     chosen = filters.more
     only = [
-        _bucket(chosen.get("bucket", "")),
+        bucket_text(chosen.get("bucket", "")),
         chosen.get("currency", ""),
         f"in the total of {field_text(chosen['total'])}" if chosen.get("total") else "",
         f"{chosen['age']} days old" if chosen.get("age") else "",
@@ -293,12 +290,11 @@ def _which() -> list[Column]:
 def _what() -> list[Column]:
     """What differs."""
     return [
-        Column("Here", "text", lambda row: value_text(row["here_value"], row)),
-        Column("There", "text", lambda row: value_text(row["there_value"], row)),
+        *BOTH_VALUES,
         Column("Day", "text", _day),
         Column("Channel", "text", "channel_name"),
-        Column("Field", "text", lambda row: field_text(row["field"])),
-        Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
+        FIELD,
+        BUCKET,
     ]
 
 
@@ -307,13 +303,9 @@ def _day(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a day, or that and wh
     return f"{row['day']}, day of booking" if is_made else row["day"]
 
 
-def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
-    return None if amount is None else Money(amount, currency, sign)
-
-
 def difference(row: Mapping[str, Any]) -> Money | None:
     """By how much a difference's amounts differ: there minus here."""
-    return _money(row["amount"], row["currency"], sign=True)
+    return None if row["amount"] is None else Money(row["amount"], row["currency"], sign=True)
 
 
 def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str, filters: Filters) -> Section:
@@ -334,15 +326,15 @@ def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str, filters:
     )
 
 
-def _bucket(value: str) -> str:
+def bucket_text(value: Any) -> str:  # noqa: ANN401 - a bucket, or a value of an address or row that may be none
     """A bucket's name for people."""
-    return next((named for bucket, (named, _) in BUCKETS.items() if bucket.value == value), value)
+    return str(BUCKETS.get(value, (value,))[0])
 
 
-def _explained(value: str) -> str:
+def _explained(bucket: Bucket) -> str:
     """The same with what it means: `missing here: only the other side has it`."""
-    named, meaning = next((said for bucket, said in BUCKETS.items() if bucket.value == value), (value, ""))
-    return f"{named}: {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else named
+    named, meaning = BUCKETS[bucket]
+    return f"{named}: {meaning[:1].lower()}{meaning[1:].rstrip('.')}"
 
 
 def value_text(text: str | None, row: Mapping[str, Any]) -> str | Money:
@@ -355,6 +347,15 @@ def value_text(text: str | None, row: Mapping[str, Any]) -> str | Money:
         return Money(Decimal(text), row["currency"])
     except InvalidOperation:
         return text
+
+
+BUCKET = Column("Bucket", "text", lambda row: bucket_text(row["bucket"]))
+FIELD = Column("Field", "text", lambda row: field_text(row["field"]))
+BOTH_VALUES = (
+    Column("Here", "text", lambda row: value_text(row["here_value"], row)),
+    Column("There", "text", lambda row: value_text(row["there_value"], row)),
+)
+"""Columns of differences, on each page that has some."""
 
 
 def _runs(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:

@@ -1,16 +1,15 @@
 """Revenue: what was sold, by month of travel; currencies are never added up."""
 
-from collections.abc import Callable
 from datetime import date
-from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import money_tiles, pictures
-from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import bookings_page, known_text, leading, month_page, occupancy_page
+from octo_sync.dashboard.days import month_end
+from octo_sync.dashboard.links import bookings_page, columns_of, known_text, leading, month_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.sums import per
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tiles, View, listed
 from octo_sync.flows import wording
 
@@ -21,15 +20,12 @@ _ROWS = 200
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates from half a year before the copy's today to half a year after."""
     now = standing(source)
-    today, begins = now.today or date.min, now.begins
-    first = filters.first or month_start(filters.last or today, -_BACK)
-    if begins and not filters.first and not filters.last:
-        first = max(first, month_start(begins))
+    today, first = now.today or date.min, now.since(filters, _BACK)
     last = filters.last or month_end(max(first, today), _AHEAD)
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     known = known_from(source, filters.channel)
     tiles = money_tiles.revenue(source, first, last, today, chosen)
-    charts, left_out = pictures.revenue(source, first, last, today, **chosen, known=known)
+    charts, left_out = pictures.revenue(source, first, last, today, chosen, known)
     return View(
         "Revenue",
         f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}, as they are now."
@@ -43,7 +39,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Products and channels",
                 _tables(source.rows("revenue_products", first=first, last=last, **chosen), first, last),
             ),
-            *_extras(source.rows("extras", first=first, last=last, **chosen), chosen["channel"], first, last),
+            *_extras(source.rows("extras", first=first, last=last, **chosen), filters.channel, first, last),
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
@@ -65,13 +61,6 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
     if begun < first:
         return "These months have not begun."
     rows = source.rows("revenue_per_seat", first=first, last=begun, product=filters.product, currency=filters.currency)
-
-    def per(amount: str, number: str) -> Callable[[dict[str, Any]], Decimal | None]:
-        def of(row: dict[str, Any]) -> Decimal | None:
-            known = row[amount] is not None and row[number]
-            return wording.rounded(row[amount] / row[number], row["currency"]) if known else None
-
-        return of
 
     return listed(
         "Revenue per guest and per seat offered, by month of travel and product; all channels together",
@@ -147,7 +136,7 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
 
 def _extras(rows: list[dict[str, Any]], channel: str | None, first: date, last: date) -> list[Section]:
     """What was bought beside tickets; nothing where no extra was, as of a service that has none."""
-    only = {"connection_id": channel} if channel else {}
+    only = columns_of({"channel": channel})
     table = listed(
         "Extras of sold bookings, the most first",
         rows,

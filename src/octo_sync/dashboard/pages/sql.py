@@ -4,6 +4,7 @@ A query is a GET with its text in the address: it only reads, so it can be bookm
 script. One that another site causes is refused, because it could keep the machine busy.
 """
 
+from collections import defaultdict
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from octo_sync.dashboard.query import FIELD, LONGEST, Asked, asked
 from octo_sync.dashboard.source import PAGE_SECONDS, Source
 from octo_sync.dashboard.view import Block, Column, Filters, Kind, Page, Section, Table, View
 from octo_sync.destinations.base import Rows
+from octo_sync.destinations.reading import TableInfo
 from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import ask
 from octo_sync.flows.wording import are_timed, decimals, instant
@@ -49,16 +51,8 @@ def build(source: Source, filters: Filters) -> View:
         "text": text or _FIRST,
         "rows": min(30, max(6, (text or _FIRST).count("\n") + 2)),
         "longest": LONGEST,
-        "fields": [
-            {
-                "name": FIELD + p.name,
-                "label": p.name,
-                "value": wanted.given.get(p.name, p.default),
-                "meaning": p.meaning,
-                "type": p.type,
-            }
-            for p in wanted.parameters
-        ],
+        "field": FIELD,
+        "fields": [(p, wanted.given.get(p.name, p.default)) for p in wanted.parameters],
         "problem": problem,
         "hint": _hint(wanted, problem),
     }
@@ -137,16 +131,8 @@ def _questions(source: Source) -> Section:
         known = ask.questions(source.directory)
     except QueryError as error:
         return Section("Ready-made questions", [str(error)])
-    listed = [
-        {
-            "number": q.number,
-            "question": q.question,
-            "description": q.description,
-            "address": urlencode({"ask": q.name}),
-        }
-        for q in known
-    ]
-    return Section("Ready-made questions", [Block("questions.html.j2", {"questions": listed})], id="questions")
+    found = [(q, urlencode({"ask": q.name})) for q in known]
+    return Section("Ready-made questions", [Block("questions.html.j2", {"questions": found})], id="questions")
 
 
 def _schema(source: Source) -> Section:
@@ -154,20 +140,15 @@ def _schema(source: Source) -> Section:
         tables = source.tables()
     except OctoSyncError as error:
         return Section("Tables", [str(error)])
-    grouped: dict[str, list[dict[str, Any]]] = {}
+    grouped = defaultdict[str, list[tuple[TableInfo, Table, str]]](list)
     for table in tables:
-        grouped.setdefault(table.schema, []).append(
-            {
-                "name": table.name,
-                "description": table.description,
-                "columns": Table(
-                    f"Columns of {table.full_name}",
-                    [Column("Column"), Column("Type"), Column("Meaning")],
-                    [(column.name, column.type, column.description) for column in table.columns],
-                ),
-                "address": urlencode({"q": f"select *\nfrom {table.full_name}\nlimit 100"}),
-            }
+        columns = Table(
+            f"Columns of {table.full_name}",
+            [Column("Column"), Column("Type"), Column("Meaning")],
+            [(column.name, column.type, column.description) for column in table.columns],
         )
+        first = urlencode({"q": f"select *\nfrom {table.full_name}\nlimit 100"})
+        grouped[table.schema].append((table, columns, first))
     schemas = [(name, _SCHEMAS.get(name, ""), found) for name, found in grouped.items()]
     return Section("Tables", [Block("schema.html.j2", {"schemas": schemas})], id="tables")
 

@@ -27,7 +27,9 @@ def build(source: Source, filters: Filters) -> View:
     connections = [
         each
         for each in source.rows("sync_connections")
-        if filters.channel in (None, each["connection_id"]) and _of(filters.product, each["supplier_key"])
+        if filters.channel in (None, each["connection_id"])
+        # The key of a product begins with that of its supplier.
+        and (filters.product is None or filters.product.startswith(f"{each['supplier_key']}|"))
     ]
     sections = _coverage(source, connections, filters)
     sections.append(_freshness(source, connections))
@@ -35,11 +37,6 @@ def build(source: Source, filters: Filters) -> View:
     sections += [_runs(source), _quarantine(source), _drift(source)]
     lead = "When each part of the copy was last verified, how, and what is still pending."
     return View("Sync", lead, sections, filters)
-
-
-def _of(product: str | None, supplier: str) -> bool:
-    """Whether a product (`supplier|id`) is one of the supplier; no product is one of each."""
-    return product is None or product.startswith(f"{supplier}|")
 
 
 def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters: Filters) -> list[Section]:
@@ -176,11 +173,10 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
 
 def _failed(runs: Sequence[Run]) -> list[Section]:
     """The last runs that did not end well, which the copy may not know: a failed run publishes none."""
-    said = [
-        f"The last run of {run.command} began {wording.instant(run.started_at)}: {run.status}. {run.error or ''}"
-        for run in runs
-    ]
-    bands: list[Item] = [Block("band.html.j2", {"text": text.rstrip()}) for text in said]
+    bands: list[Item] = []
+    for run in runs:
+        said = f"The last run of {run.command} began {wording.instant(run.started_at)}: {run.status}. {run.error or ''}"
+        bands.append(Block("band.html.j2", {"text": said.rstrip()}))
     return [Section("Last runs", bands, id="last-run")] if bands else []
 
 
@@ -211,31 +207,27 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
 
 
 def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
-    rows: list[tuple[Any, ...]] = []
-    for each in connections:
-        hooks = each.webhooks
-        if hooks is None:
-            state = "removed" if each.webhooks_removed_at else "none, pulls only"
-            rows.append((each.name, state, None, None, None, ""))
-            continue
-        state = "subscribed" if hooks.subscription_id else "not subscribed"
-        if hooks.silent:
-            state += f", silent for {timedelta(seconds=int(hooks.silent))}, longer than usual"
-        rows.append((each.name, state, hooks.last_delivery_at, hooks.last_day, hooks.odd, _canary(hooks.canary)))
-    table = Table(
+    table = listed(
         "Subscriptions",
-        [
-            Column("Connection"),
-            Column("State"),
-            Column("Last delivery", "instant"),
-            Column("Deliveries in 24 h", "number"),
-            Column("Unexpected", "number"),
-            Column("Canary"),
-        ],
-        rows,
+        list(connections),
+        Column("Connection", "text", lambda each: each.name),
+        Column("State", "text", _subscribed),
+        Column("Last delivery", "instant", lambda each: each.webhooks and each.webhooks.last_delivery_at),
+        Column("Deliveries in 24 h", "number", lambda each: each.webhooks and each.webhooks.last_day),
+        Column("Unexpected", "number", lambda each: each.webhooks and each.webhooks.odd),
+        Column("Canary", "text", lambda each: _canary(each.webhooks and each.webhooks.canary)),
         empty="There is no connection.",
     )
     return Section("Webhooks", [table], id="webhooks")
+
+
+def _subscribed(connection: ConnectionStatus) -> str:
+    hooks = connection.webhooks
+    if hooks is None:
+        return "removed" if connection.webhooks_removed_at else "none, pulls only"
+    state = "subscribed" if hooks.subscription_id else "not subscribed"
+    silent = f", silent for {timedelta(seconds=int(hooks.silent))}, longer than usual" if hooks.silent else ""
+    return state + silent
 
 
 def _canary(found: Canary | None) -> str:

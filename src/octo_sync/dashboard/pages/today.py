@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from octo_sync.dashboard import changes_text, own_holds, usual_days
 from octo_sync.dashboard.links import (
+    address,
     booking_page,
     departure_page,
     ended_text,
@@ -20,6 +20,7 @@ from octo_sync.dashboard.links import (
     start_text,
 )
 from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.sums import known_sum
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
@@ -61,21 +62,12 @@ def build(source: Source, filters: Filters) -> View:
     tiles = _tiles(
         departures, usual_days.travelled(source, now.date(), product), holds, changes, ahead, undated, since, product
     )
-    days = [
-        _day(
-            n,
-            [row for row in departures if row["days_ahead"] == n],
-            [row for row in known if row["days_ahead"] == n],
-            now,
-        )
-        for n in range(len(_DAYS))
-    ]
     return View(
         "Today",
         "Departures, guests and what needs attention, by each venue's own day and clock. No names of guests are shown.",
         [
             Section("", [Tiles(tiles)], paper="none"),
-            *days,
+            *(_day(n, departures, known, now) for n in range(len(_DAYS))),
             _holds(holds, now),
             _changes(changes, canaries, since, choices),
             _ahead(ahead),
@@ -112,7 +104,7 @@ def _tiles(
         days.append(
             Tile(
                 f"Our guests {name.lower()}",
-                wording.count(_sum(rows, "sold")),
+                wording.count(known_sum(rows, "sold")),
                 f"{said}on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
                 href=_at(name.lower(), since, product),
                 name=f"guests-{name.lower()}",
@@ -148,7 +140,7 @@ def _tiles(
             "Open-dated bookings",
             wording.count(undated),
             "not used yet; they may come any day",
-            href=f"bookings?{urlencode({'kind': 'open', 'only': 'not_used', **({'product': product} if product else {})})}",
+            href=address("bookings", kind="open", only="not_used", product=product),
             name="open-dated",
         ),
     ]
@@ -156,25 +148,17 @@ def _tiles(
 
 def _at(place: str, since: str, product: str | None) -> str:
     """The address of a part of this page; what is the default is left out, so that it need not be made anew."""
-    given = {"since": "" if since == _DEFAULT else since, "product": product}
-    fields = urlencode({name: value for name, value in given.items() if value})
-    return f"today{'?' if fields else ''}{fields}#{place}"
-
-
-def _sum(rows: _Rows, name: str) -> int | None:
-    """Of all rows together; None where one of them does not say it."""
-    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
+    return address("today", place, since="" if since == _DEFAULT else since, product=product)
 
 
 def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
+    rows, known = ([row for row in of if row["days_ahead"] == ahead] for of in (rows, known))
     name = _DAYS[ahead]
     dates = sorted({row["travel_date"] for row in (*known, *rows)})
     shown_day = wording.short_day if len(dates) > 1 else None
     has_zones = len({row["time_zone"] for row in rows}) > 1
     title = f"{name}, {' or '.join(wording.short_day(each) for each in dates)}" if dates else name
-    items: list[Item] = []
-    if doubt := _doubt(name, known):
-        items.append(Block("band.html.j2", {"text": doubt}))
+    doubt = _doubt(name, known)
 
     def start(row: Mapping[str, Any]) -> str:
         zone = f" {_place(row)}" if has_zones else ""
@@ -184,27 +168,25 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
     def free(row: Mapping[str, Any]) -> str:
         return "departed" if has_left(row, now) else _free(row)
 
-    items.append(
-        listed(
-            f"Departures {name.lower()}",
-            rows,
-            Column("Start", "text", start),
-            Column("Departure", "text", changes_text.named, href=departure_page),
-            Column("Our guests", "number", "sold", none="unknown", href=_there("sold")),
-            Column("By kind", "text", _by_kind),
-            Column("Extras", "text", "extras", none=""),
-            Column("Free", "number", free),
-            Column("Taken", "number", "taken", none="unknown"),
-            Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
-            Column("Our bookings", "number", "bookings", href=_there("bookings")),
-            Column("References", "text", lambda row: _and_held(row["booking_references"], row["held_references"])),
-            empty=f"No departure and no booking is known for {name.lower()}.",
-            most=_SHOWN_A_DAY,
-        )
+    table = listed(
+        f"Departures {name.lower()}",
+        rows,
+        Column("Start", "text", start),
+        Column("Departure", "text", changes_text.named, href=departure_page),
+        Column("Our guests", "number", "sold", none="unknown", href=_there("sold")),
+        Column("By kind", "text", _by_kind),
+        Column("Extras", "text", "extras", none=""),
+        Column("Free", "number", free),
+        Column("Taken", "number", "taken", none="unknown"),
+        Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
+        Column("Our bookings", "number", "bookings", href=_there("bookings")),
+        Column("References", "text", lambda row: _and_held(row["booking_references"], row["held_references"])),
+        empty=f"No departure and no booking is known for {name.lower()}.",
+        most=_SHOWN_A_DAY,
     )
     return Section(
         title,
-        items,
+        [*([Block("band.html.j2", {"text": doubt})] if doubt else []), table],
         "Our guests and those on hold are of the bookings in this copy; pending bookings count as on hold. Taken and free "
         "are what the service says: they count all sellers' sales.",
         name.lower(),
