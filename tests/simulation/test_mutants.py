@@ -17,7 +17,7 @@ EVERYDAY = {"fence unchecked"}
 def marks(name):
     if name in EVERYDAY:
         return []
-    return [pytest.mark.deep(8 if mutants.MUTANTS[name].workers == 1 else 30)]
+    return [pytest.mark.deep(20 if mutants.MUTANTS[name].workers == 1 else 30)]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in mutants.MUTANTS])
