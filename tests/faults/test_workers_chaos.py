@@ -30,7 +30,7 @@ class Size:
     deliveries: int = 1500
 
 
-KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
+KINDS = ["note", "redeem", "closeout", "capacity", "product"]
 """Changes that are told in full; of a booking, to the token that made it."""
 FAULTS = (
     {"fault": "status_5xx", "share": 0.06},

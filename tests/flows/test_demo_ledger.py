@@ -1,5 +1,6 @@
 """The demo's ledger: all that is planted in it is there, and what a comparison misses or adds is said and fails the demo."""
 
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -31,6 +32,20 @@ def test_nine_differences_are_planted_however_few_bookings_there_are(bookings, s
     for name in ("gross", "tickets"):
         real = {row[name] for row in rows if row["octo_uuid"] not in strange}
         assert all(row[name] not in real for row in rows if row["octo_uuid"] in strange), "no double of a real one"
+
+
+def test_what_the_demo_changes_of_bookings_and_products_takes_and_gives_no_places():
+    """Of places nobody would tell, and the copy would not be equal."""
+    kinds = [kind for kind in acts._KINDS if kind not in ("closeout", "capacity")]
+    with Service(small(bookings=300, days=30)) as service:
+
+        def places():
+            days = {"from": TODAY, "to": TODAY + timedelta(days=29)}
+            return [service.slots(product_id=each["id"], **days) for each in service.state()["products"]]
+
+        before = places()
+        assert len(service.traffic(60, kinds=kinds)) == 60
+        assert places() == before
 
 
 def test_what_cannot_be_planted_is_an_error():

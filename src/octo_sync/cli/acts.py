@@ -39,8 +39,8 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.reconciliation.model import Bucket
 
 _CHANGES = 18
-_KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
-"""Changes that are told in full: a sale also takes places, and those nobody tells of."""
+_KINDS = ["note", "redeem", "closeout", "capacity", "product"]
+"""Changes that are told in full: a sale also takes places, a refusal gives them back, and of places nobody tells."""
 _ROUNDS = 6
 """Times that changes are made until their deliveries are as mixed as is promised, which is left to chance."""
 _FAULTS = [{"fault": "delivery_doubled", "share": 0.2}, {"fault": "delivery_reordered", "share": 0.3, "seconds": 0.1}]
