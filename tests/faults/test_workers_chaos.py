@@ -159,7 +159,7 @@ def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, po
         pass
 
 
-@pytest.mark.deep(400)
+@pytest.mark.deep(780)
 def test_the_same_of_64_connections_which_are_all_told_of_each_change(tmp_path, postgres_server, postgres_database):
     """200 changes, of which the service tells 12,800 times, and 5,000 deliveries beside them."""
     with shaken(0, tmp_path, postgres_server, postgres_database, size=Size(connections=64, deliveries=5000)):
