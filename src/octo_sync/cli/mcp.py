@@ -1,6 +1,6 @@
 """`octo-sync mcp`: the read copy for assistants, over the Model Context Protocol."""
 
-import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -50,9 +50,8 @@ def command(project: options.Places) -> None:
 
 
 def _interrupt(*_: object) -> None:
-    # Where it meets the code of a task, the loop tells of that as it ends.
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    raise KeyboardInterrupt
+    # At once, for nothing is written: an exception may meet the loop's own code, which then waits for that thread after all.
+    os._exit(130)
 
 
 class _Tools:
