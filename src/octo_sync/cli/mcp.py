@@ -51,6 +51,7 @@ def command(project: options.Places) -> None:
 
 def _interrupt(*_: object) -> None:
     # At once, for nothing is written: an exception may meet the loop's own code, which then waits for that thread after all.
+    os.write(2, b"octo-sync: interrupted; nothing was changed\n")
     os._exit(130)
 
 

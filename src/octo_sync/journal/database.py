@@ -44,7 +44,7 @@ class Database(Protocol):
         return None
 
     def engine(self) -> Engine:
-        """What runs statements over the connections that `connect` opens."""
+        """What runs statements over connections that `connect` opens."""
 
     def connect(self) -> Any:  # noqa: ANN401 - the driver's own connection
         """Open it; what a transaction says is committed is durable."""

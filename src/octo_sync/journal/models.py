@@ -261,7 +261,7 @@ class QuarantinedRecord(_Numbered, table=True):
     """Where in the record the trouble is, e.g. `$.unitItems[3].status`."""
     reason: str = Field(sa_type=Words)
     payload_digest: str = Field(sa_type=Words)
-    """Empty: nobody tells "the same again" from "still wrong, differently"."""
+    """Empty, and read by nobody; only journals that were made with it need it."""
     subject_kind: str | None = Field(default=None, sa_type=Words)
     """The subject to mark for a retry; null when the caller named none."""
     subject_key: str | None = Field(default=None, sa_type=Words)

@@ -57,7 +57,7 @@ class SQLiteFile(Database):
         return recovered_from
 
     def engine(self) -> Engine:
-        """What runs statements over the connections that `connect` opens."""
+        """What runs statements over connections that `connect` opens."""
         return create_engine("sqlite://", creator=self.connect, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
     def connect(self) -> sqlite3.Connection:
