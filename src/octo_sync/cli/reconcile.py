@@ -72,8 +72,9 @@ def _run_all(loaded: Pipeline, names: Sequence[str], window: Window | None, file
     code, documents = 0, []
     for each in names:
         made = make(loaded, each, keep=not dry_run, window=window, files=files)
-        documents.append(as_document(made.outcome))
-        if not console.wants_json():
+        if console.wants_json():
+            documents.append(as_document(made.outcome))
+        else:
             print_summary(made.outcome, written=made.files)
         if made.hook_failed:
             console.note(f"The hook of {each} failed: {made.hook_failed}.")
