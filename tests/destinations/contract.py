@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -362,6 +363,12 @@ class Contract:
         warehouse.land(landing(dataclasses.replace(first, **both)))
         assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 20)]
         assert warehouse.query("select row_count from ops.coverage").rows == [(1,)]
+
+    def test_what_is_committed_is_read_while_something_is_written(self, warehouse):
+        warehouse.land(landing(december([booking(1)], 10)))
+        with ThreadPoolExecutor(1) as beside, warehouse.scrubbing(1):
+            asked = beside.submit(warehouse.query, "select count(*) from core.bookings")
+            assert asked.result(10).rows == [(1,)]
 
     def test_an_empty_landing_is_no_error(self, warehouse):
         assert warehouse.land(landing()).rows == 0

@@ -187,10 +187,11 @@ def pull(loaded: Pipeline, control: str) -> tuple[SyncResult, Told, Mapping[str,
 
     async def run() -> tuple[SyncResult, Told, Mapping[str, Any]]:
         async with open_project(loaded, command="demo", progress=progress) as project:
-            views = asyncio.to_thread(keep_marts, project.ports.warehouse, loaded.directory)
-            await asyncio.gather(_subscribe(project.ports), views)
+            views = asyncio.create_task(asyncio.to_thread(keep_marts, project.ports.warehouse, loaded.directory))
+            await _subscribe(project.ports)
             progress.total.clear()  # what subscribing has marked the pull marks again
             result = await sync(project.ports, Scope(), command="demo", publishing=False)
+            await views
         progress.expect(None, "webhooks: changes are made, told and fetched")
         told = await be_told(loaded, control)
         progress.expect(None, "marts and checks")

@@ -189,9 +189,9 @@ class DuckDBWarehouse(Destination):
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
-        with self._lock, translated(self.path):
-            given = parameters if isinstance(parameters, Mapping) else list(parameters)
-            return rows_of(self._db.execute(sql, given), limit)
+        given = parameters if isinstance(parameters, Mapping) else list(parameters)
+        with self._reader_lock, translated(self.path):
+            return rows_of(self._reader.execute(sql, given), limit)
 
     # -- care ---------------------------------------------------------------------------------------------------
 
