@@ -75,6 +75,16 @@ def books_now(service):
 
 
 @pytest.mark.deep(4)
+def test_a_comparison_loads_no_pandas_which_pyarrow_would(project, books_now):
+    ask_for(project)
+    write(project, books_now)
+
+    done = project("reconcile", "ledger", real=True, environment={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert (done.returncode, loaded & {"pandas.core", "pyarrow"}) == (0, {"pyarrow"})
+
+
 def test_a_ledger_that_says_the_same_is_matched_wholly(project, books_now):
     ask_for(project)
     write(project, books_now)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import dataclasses
-import importlib
 import json
 import socket
 import time
@@ -101,8 +100,6 @@ async def be_told(loaded: Pipeline, control: str) -> Told:
     started, told = time.perf_counter(), Told()
     keepers = list[Keeper]()
     program = asyncio.create_task(serve(loaded, parts=_PARTS, events=Events(keeping=keepers.append)))
-    # What the comparison reads by takes long to load; here the processor waits.
-    loading = asyncio.create_task(asyncio.to_thread(importlib.import_module, "pandas"))
     try:
         async with asyncio.timeout(_PATIENCE) as patience:
             await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints.rows()))
@@ -131,7 +128,6 @@ async def be_told(loaded: Pipeline, control: str) -> Told:
         with contextlib.suppress(asyncio.CancelledError):
             await program
         await asyncio.to_thread(ask, f"{control}/faults", None, "DELETE")
-        await loading
     told.seconds = time.perf_counter() - started
     return told
 
