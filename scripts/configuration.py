@@ -1,4 +1,4 @@
-"""Write docs/configuration.md from the keys themselves: `uv run python scripts/configuration.py`."""
+"""Write docs/configuration.md from the keys themselves: `scripts/write.sh`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write docs/metrics.md from the catalogue itself: `uv run python scripts/metrics.py`."""
+"""Write docs/metrics.md from the catalogue itself: `scripts/write.sh`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write warehouse/spark/*.sql, each mart as a select of Spark SQL, by sqlglot: `uv run python scripts/spark.py`.
+"""Write warehouse/spark/*.sql, each mart as a select of Spark SQL, by sqlglot: `scripts/write.sh`.
 
 What sqlglot leaves as it is, or gets wrong, is rewritten here. A file's number says after which others it is to be made.
 """

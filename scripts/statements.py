@@ -1,4 +1,4 @@
-"""Write docs/internals/landing.md: `uv run python -m scripts.statements`.
+"""Write docs/internals/landing.md: `scripts/write.sh`.
 
 The statements are those that DuckDB logs while one changed booking lands, and while a list lands that equals the last one.
 """

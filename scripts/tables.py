@@ -1,4 +1,4 @@
-"""Write docs/tables.md, docs/internals/columns.md and warehouse/core/*.sql: `uv run python scripts/tables.py`.
+"""Write docs/tables.md, docs/internals/columns.md and warehouse/core/*.sql: `scripts/write.sh`.
 
 The first lists every table with its key, its grain and its columns' names; the second has each column's type and meaning. A
 column that several tables describe with the same words stands once, at the top of the second.

@@ -134,7 +134,7 @@ def compare(oracle: Tables, warehouse: Tables, *, at_most: int = 12) -> list[str
     found: list[str] = []
     for table in sorted(oracle.keys() | warehouse.keys()):
         if table not in oracle:
-            found.append(f"{table}: the oracle has no opinion about this table")
+            found.append(f"{table}: tests/oracle.py does not make this table; add it there")
         elif table not in warehouse:
             found.append(f"{table}: the warehouse has no such table")
         else:
@@ -159,7 +159,7 @@ def _differences(table: str, oracle: list[Row], warehouse: list[Row]) -> list[st
     found += [f"{table} {_named(key, one)}: should not be in the warehouse" for one in there if one not in here]
     for one in here.keys() & there.keys():
         ours, theirs = here[one], there[one]
-        found += [f"{table}: the oracle has no opinion about column {column}" for column in theirs.keys() - ours.keys()]
+        found += [f"{table}: tests/oracle.py does not make column {column}; add it there" for column in theirs.keys() - ours.keys()]
         for column, wanted in ours.items():
             if column not in theirs:
                 found.append(f"{table}: the warehouse has no column {column}")

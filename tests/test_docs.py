@@ -130,7 +130,7 @@ def test_every_line_of_the_example_is_commented():
 
 def test_the_configuration_page_is_current():
     assert configuration.PAGE.read_text(encoding="utf-8") == configuration.render(), (
-        "docs/configuration.md is not current; run: uv run python scripts/configuration.py"
+        "docs/configuration.md is not current; run: scripts/write.sh"
     )
 
 

@@ -21,7 +21,7 @@ def files(kind):
 @pytest.mark.parametrize("table", all_tables(), ids=lambda t: t.full_name)
 def test_the_ddl_of_each_table_is_current(table):
     file = ROOT / "warehouse" / "core" / f"{table.full_name}.sql"
-    assert file.read_text(encoding="utf-8") == ddl.script(table), "run: uv run python scripts/tables.py"
+    assert file.read_text(encoding="utf-8") == ddl.script(table), f"{file} is not current; run: scripts/write.sh"
 
 
 def test_no_ddl_is_left_of_a_table_that_is_gone():

@@ -78,7 +78,7 @@ ODD = [
 
 def test_the_selects_for_spark_are_those_of_the_marts_as_they_are_now():
     committed = {path.name: path.read_text(encoding="utf-8") for path in spark.SPARK.iterdir()}
-    assert committed == spark.selects(), "warehouse/spark is not current; run: uv run python scripts/spark.py"
+    assert committed == spark.selects(), "warehouse/spark is not current; run: scripts/write.sh"
 
 
 @pytest.fixture(scope="module")
