@@ -159,7 +159,10 @@ def _differences(table: str, oracle: list[Row], warehouse: list[Row]) -> list[st
     found += [f"{table} {_named(key, one)}: should not be in the warehouse" for one in there if one not in here]
     for one in here.keys() & there.keys():
         ours, theirs = here[one], there[one]
-        found += [f"{table}: tests/oracle.py does not make column {column}; add it there" for column in theirs.keys() - ours.keys()]
+        found += [
+            f"{table}: tests/oracle.py does not make column {column}; add it there"
+            for column in theirs.keys() - ours.keys()
+        ]
         for column, wanted in ours.items():
             if column not in theirs:
                 found.append(f"{table}: the warehouse has no column {column}")

@@ -456,6 +456,24 @@ def test_two_that_take_a_connection_over_do_it_one_after_the_other(open_warehous
         each.close()
 
 
+def test_who_takes_over_ends_a_landing_that_stands_still_in_a_copy(open_warehouse, database, postgres_server):  # noqa: F811
+    """Of a process that was stopped there: its session is neither idle nor gone."""
+    one, two = open_warehouse(stuck_after=0.5, lock_timeout=0.2), open_warehouse(lock_timeout=0.2, waits=())
+    one.claim_writer({"main": 2}, "the former")
+    with psycopg.connect(postgres_server.dsn(database())) as former, contextlib.ExitStack() as stack:
+        former.execute("lock table landing.writer in row exclusive mode")
+        former.execute("select from landing.writer where connection_id = 'main' for update")
+        stack.enter_context(former.cursor().copy("copy landing.suppliers from stdin"))
+        with pytest.raises(WarehouseLocked):
+            two.claim_writer({"main": 3}, "one for whom it does not stand still for long enough")
+        one.claim_writer({"main": 4}, "another")
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            stack.close()
+    assert one.query("select connection_id, fence from ops.writer").rows == [("main", 4)]
+    for each in (one, two):
+        each.close()
+
+
 WANTS = {
     "landing": lambda other: other.land(owned(*SECOND, main=2)),
     "burial": lambda other: other.bury([], now=NOW, fence={"main": 2}),

@@ -8,6 +8,4 @@ def test_the_page_shows_what_a_landing_asks_and_no_more_than_promised():
     assert len(asked["One booking changed"]) <= 22
     assert len(asked["A list equals the last one"]) <= 10
     text = statements.PAGE.read_text(encoding="utf-8")
-    assert text == statements.page(asked), (
-        "docs/internals/landing.md is not current; run: scripts/write.sh"
-    )
+    assert text == statements.page(asked), "docs/internals/landing.md is not current; run: scripts/write.sh"

@@ -126,7 +126,9 @@ def test_the_readme_has_every_mart_and_draws_only_relations_that_the_warehouse_p
     drawn = re.search(r"```mermaid\nerDiagram\n(.*?)```", readme, re.DOTALL)[1].splitlines()
 
     marts = {path.stem for path in (ROOT / "warehouse/marts").glob("*.sql")}
-    assert {name for name, _ in rows} ^ marts == set(), "README.md, The tables: a row for each mart, as in docs/tables.md"
+    assert {name for name, _ in rows} ^ marts == set(), (
+        "README.md, The tables: a row for each mart, as in docs/tables.md"
+    )
     assert [f"| `{name}` | {one} |" for name, one in rows if f"\n| `{name}` | {one} |" not in tables_page] == []
     assert len(drawn) >= 8
     assert [line for line in drawn if line not in page.splitlines()] == []

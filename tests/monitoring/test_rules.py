@@ -127,7 +127,9 @@ def test_prometheus_itself_takes_the_rules():
 
 
 def test_the_page_of_metrics_is_current():
-    assert page.PAGE.read_text(encoding="utf-8") == page.render(), "docs/metrics.md is not current; run: scripts/write.sh"
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(), (
+        "docs/metrics.md is not current; run: scripts/write.sh"
+    )
 
 
 def test_names_are_those_that_prometheus_wants():

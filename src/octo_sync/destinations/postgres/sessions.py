@@ -14,6 +14,7 @@ from octo_sync.destinations.base import Fence
 from octo_sync.destinations.postgres import Session
 from octo_sync.destinations.postgres.rows import run_in
 from octo_sync.destinations.postgres.session import STUCK_AFTER, Passing, at_once, connect, place, translated
+from octo_sync.destinations.relations import sql
 from octo_sync.destinations.warehouse import check_fence
 from octo_sync.errors import WarehouseError
 
@@ -139,8 +140,12 @@ def take_turn(session: Session, fence: Fence, name: str) -> int:
 
 
 def take_over(session: Session, connections: Iterable[str]) -> None:
-    """Keep out, until the transaction ends, whoever else takes these connections over or lands rows of them."""
+    """Keep out, until the transaction ends, whoever else takes these connections over or lands rows of them.
+
+    A landing that stands still in the middle of a COPY, as of a process that was stopped, is ended by this.
+    """
     session.execute("lock table ops.writer in share update exclusive mode")
+    session.execute(sql("end_still"))
     _lock_rows(session, connections)
 
 

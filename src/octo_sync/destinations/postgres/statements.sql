@@ -112,6 +112,14 @@ from (select {keys}, row, sum(side) as surplus, bool_or(side < 0) as was_there
     union all select {keys}, hash({columns}), 1 from {now}) group by all)
 group by {keys} having bool_or(surplus <> 0)
 
+-- name: end_still
+-- Ends landings of ours that wait for rows of a COPY for longer than a transaction may stand still: the server itself ends only
+-- those that stand still between two statements.
+select pg_terminate_backend(pid) from pg_stat_activity a
+where datname = current_database() and usename = current_user and state = 'active' and wait_event = 'ClientRead'
+  and query_start < now() - current_setting('idle_in_transaction_session_timeout')::interval
+  and exists (select from pg_locks l where l.pid = a.pid and l.relation = 'landing.writer'::regclass and l.mode = 'RowExclusiveLock')
+
 -- name: session
 -- What a session begins with; {lock_timeout} and {stuck_after} are milliseconds. A machine that vanished must not hold its locks
 -- until TCP gives up. Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
