@@ -758,6 +758,15 @@ class Contract:
         warehouse.land(landing(gone("booking", "uuid-1", 13)))
         assert warehouse.absences()[0].misses == before + 1
 
+    def test_a_booking_that_is_shown_in_another_case_is_another_and_the_former_is_missed(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        loud = booking(1) | {"uuid": "UUID-1"}
+        for seq in (11, 12):
+            answer = answered("booking", [loud], seq, parts=("uuid-1",))
+            warehouse.land(landing(dataclasses.replace(answer, respelled=True, answer_hash="")))
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["UUID-1", "uuid-1", "uuid-2"]
+        assert [(absence.key, absence.misses) for absence in warehouse.absences()] == [('["uuid-1"]', 2)]
+
     def test_of_many_refusals_of_one_landing_each_live_row_is_missed_once(self, warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10), answered("products", [product()], 11)))
         refused = [gone("booking", f"uuid-{n}", 20 + n) for n in (1, 2, 3)]

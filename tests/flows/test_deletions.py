@@ -357,6 +357,37 @@ async def test_products_that_all_have_other_ids_over_night_are_told_and_kept(syn
     assert copy.query("select count(*) from core.products where not is_deleted") == [(len(before),)]
 
 
+async def test_bookings_that_all_have_their_uuids_in_another_case_are_told_and_kept_until_a_person_allows(
+    synced, service
+):
+    """Ids are opaque: each is a booking of its own until the service, asked for the former one, shows the other."""
+    copy, listed = synced(), service.state()["bookings"]
+    service.quirks(uuid_uppercase=True)
+    for _ in range(2):
+        result = await copy.sync()
+        assert (result.status, len(result.held)) == ("partial", 1)
+        assert "--allow-deletions" in result.held[0]
+        assert copy.query("select count(*) from core.bookings where not is_deleted") == [(2 * len(listed),)]
+    result = await copy.sync(allow_deletions=True)
+    assert (result.status, result.held) == ("ok", ())
+    found = copy.query("select booking_uuid from core.bookings where not is_deleted")
+    assert {uuid for (uuid,) in found} == {b["uuid"].upper() for b in listed}
+
+
+async def test_one_booking_that_has_its_uuid_in_another_case_is_one_after_the_next_pull(synced, service):
+    copy, chosen = synced(), a_booking(service, status="CONFIRMED")["uuid"]
+
+    def edit(request, answer):
+        if api_path(request).startswith("/bookings"):
+            return reply(json.loads(answer.text.replace(chosen, chosen.upper())))
+        return None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.held) == ("ok", ())
+    found = copy.query("select booking_uuid from core.bookings where not is_deleted")
+    assert [uuid for (uuid,) in found if uuid.lower() == chosen] == [chosen.upper()]
+
+
 async def test_held_deletions_happen_when_a_person_allows_them_and_only_with_proof(synced, service):
     copy = synced()
     service.faults({"fault": "empty_list", "match": {"path": "/availability$"}})

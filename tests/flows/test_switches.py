@@ -23,6 +23,7 @@ SICK = {
         "backoff_cap": "0.02s",
         "retry_after_cap": "0.1s",
         "max_body": 5_000_000,
+        "max_4xx_per_minute": 10_000,
     },
     "sync": {"attempts": 2, "backoff": "0.01s", "backoff_cap": "0.02s", "confirm_after": ("0.02s",)},
     "bookings": (-12, 12),
@@ -277,6 +278,13 @@ def renamed_products(tables):
                 row["product_id"] += "-x"
 
 
+def loud_uuids(tables):
+    for table in oracle.KEYS:
+        for row in tables[table]:
+            if "booking_uuid" in row:
+                row["booking_uuid"] = row["booking_uuid"].upper()
+
+
 def both(*changes):
     def apply(tables):
         for change in changes:
@@ -365,6 +373,7 @@ QUIRK_CASES = {
         ),
         {},
     ),
+    "uuid_uppercase": (True, loud_uuids, {}),
     "early_bookings_without_id": (
         True,
         both(each("core.bookings", booking_id=None, utc_created_at=None, utc_updated_at=None, time_zone=None)),

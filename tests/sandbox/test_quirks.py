@@ -448,6 +448,15 @@ def cancelled_hold_is_expired(box):
     assert box.post(f"/bookings/{sold['uuid']}/cancel", {}, **more).json()["status"] == "CANCELLED"
 
 
+def uuid_uppercase(box):
+    before = [row["uuid"] for row in box.get(WINDOW).json()]
+    box.quirks(uuid_uppercase=True)
+    assert [row["uuid"] for row in box.get(WINDOW).json()] == [uuid.upper() for uuid in before]
+    uuid = box.reserve()["uuid"]
+    assert uuid.isupper()
+    assert box.get(f"/bookings/{uuid}").json()["uuid"] == uuid
+
+
 def early_bookings_without_id(box):
     box.quirks(early_bookings_without_id=True)
     for row in box.get(WINDOW).json():

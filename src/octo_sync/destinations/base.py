@@ -64,7 +64,8 @@ class Answered:
     """A subject whose answer is ready to land.
 
     `noun` and `lines` are the checked records for the spool, one JSON object a line. `unchanged` means that the answer's
-    bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist".
+    bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist",
+    `respelled` that the booking asked for was shown with its uuid in another case: one that has it as it was asked for is gone.
     `complete` is False when a record was set aside or the list was cut: then nothing is concluded from absence (R7).
     `seen` are records that were there but are not in `lines`; they count as present, and in `row_count`. `shown` are the
     records of all requests, `left_out` those that a later request has shown, by the number of this one: they are not landed.
@@ -85,6 +86,7 @@ class Answered:
     complete: bool = True
     unchanged: bool = False
     not_found: bool = False
+    respelled: bool = False
     missing_capabilities: tuple[str, ...] = ()
     date_meaning: str = "travel"
     payloads: tuple[Payload, ...] = ()

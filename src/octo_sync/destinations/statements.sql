@@ -166,8 +166,11 @@ where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.loc
 group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, o.verified_at_utc
 
 -- name: unshown_bookings
--- The live bookings without a day of travel that are in no answer on record: neither a list's nor their own.
+-- The live bookings without a day of travel that are in no answer on record, neither a list's nor their own, or there with their
+-- uuid in another case, too.
 select b.connection_id, b.booking_uuid from core.bookings b
 left join ops.coverage c on c.connection_id = b.connection_id and c.resource in ('booking', 'open_dated') and c.is_complete
   and c.row_count > 0 and c.key = '["' || b.booking_uuid || '"]'
-where b.local_date is null and not b.is_deleted and not b.is_test and c.key is null order by 1, 2
+where b.local_date is null and not b.is_deleted and not b.is_test and (c.key is null or exists (select 1 from core.bookings o
+  where o.connection_id = b.connection_id and o.local_date is null and not o.is_deleted and o.booking_uuid <> b.booking_uuid
+  and lower(o.booking_uuid) = lower(b.booking_uuid))) order by 1, 2

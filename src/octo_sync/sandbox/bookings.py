@@ -38,7 +38,8 @@ def find(service: Service, uuid: str, token: Token) -> Booking:
     Raises:
         OctoError: INVALID_BOOKING_UUID.
     """
-    booking = service.store.bookings.get(uuid)
+    known = uuid.lower() if service.quirks["uuid_uppercase"] else uuid
+    booking = service.store.bookings.get(known)
     if booking is None or not service.visible(booking, token):
         raise invalid_booking(uuid)
     return booking

@@ -59,6 +59,11 @@ def _ids_as_numbers(row: Json) -> None:
             row[key] = int(row[key])
 
 
+def _uuid_uppercase(row: Json) -> None:
+    if is_booking(row):
+        row["uuid"] = row["uuid"].upper()
+
+
 def _zero_capacity(row: Json) -> None:
     if is_slot(row) and row["status"] == "SOLD_OUT" and row.get("capacity") is not None:
         row["capacity"] = 0
@@ -152,6 +157,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_authentication", False, "Any token is accepted, also none; an unknown one sees every booking.", "1.3"),
     Quirk("product_id_suffix", "", "Every product's id ends with this, wherever it is shown or taken."),
     Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
+    Quirk("uuid_uppercase", False, "Bookings have their uuids in upper case; either case is taken.", shape=_uuid_uppercase),
     Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", edits=_without("booking.id", "booking.utcCreatedAt", "booking.utcUpdatedAt", "booking.product", "booking.option")),
     Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
     Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),

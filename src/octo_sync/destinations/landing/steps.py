@@ -199,7 +199,7 @@ class LandingWork:
 
     def _find_own(self) -> None:
         """What answered for itself, changed or not, is not missed; that a list hides it is written down."""
-        there = [(a.subject, table) for a, table in self._own() if not a.not_found]
+        there = [(a.subject, table) for a, table in self._own() if not (a.not_found or a.respelled)]
         if there and self._absences:
             keys = [(subject.connection, table.full_name, subject.key) for subject, table in there]
             select, values = given(("connection_id", "table_name", "key"), keys)
@@ -215,7 +215,7 @@ class LandingWork:
         Where a list speaks for the row, it is asked first: a row that the newest list shows is there. Where lists of this
         service were seen to show what it does not find by id, they alone decide.
         """
-        gone = [(a, table) for a, table in self._own() if a.not_found]
+        gone = [(a, table) for a, table in self._own() if a.not_found or a.respelled]
         for table in dict.fromkeys(table for _, table in gone):
             select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")

@@ -58,7 +58,7 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
 
 
 def unshown(warehouse: Destination) -> list[Subject]:
-    """The live bookings without a day of travel that are in no answer on record: neither a list's nor their own."""
+    """The live bookings without a day of travel that are in no answer on record, or there in two cases of their uuid."""
     found = warehouse.query(sql("unshown_bookings"))
     return [Subject(connection, SubjectKind.BOOKING, (uuid,)) for connection, uuid in found.rows]
 

@@ -234,6 +234,9 @@ class Fetcher:
         fetched = self._fetched(
             claim, pieces, "bookings", reads, window, payloads=_payloads(checks), meaning=meaning, seen=seen
         )
+        if subject.kind is SubjectKind.BOOKING and checks[0].ids and checks[0].ids != subject.parts:
+            # Without a hash: an equal answer would be taken for one that shows the booking as it was asked for.
+            fetched = replace(fetched, answered=replace(fetched.answered, respelled=True, answer_hash=""))
         return replace(fetched, screened=screened)
 
     def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.Checked]:
