@@ -112,7 +112,10 @@ def heat_map(page, name):
 def test_the_pages_are_those_of_the_docs():
     docs = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text(encoding="utf-8")
     rows = docs.partition("## The pages")[2].partition("| page |")[2].partition("\n\n")[0].splitlines()[2:]
-    assert [page.title for page in all_pages()] == [row.split("|")[1].strip() for row in rows]
+    titles = [page.title for page in all_pages()]
+    assert titles == [row.split("|")[1].strip() for row in rows], (
+        "docs/dashboard.md: a row for each page, in their order"
+    )
 
 
 @pytest.mark.parametrize("path", PAGES)
