@@ -131,6 +131,8 @@ class Sandbox(Program):
     """The built-in service, with its control plane."""
 
     program = (sys.executable, "-m", "octo_sync.sandbox")
+    token = TOKEN
+    """Whose subscriptions are looked at."""
 
     def __init__(self, directory, *, bookings=150, products=4, days=40, more=()):
         directory.mkdir(parents=True, exist_ok=True)
@@ -160,7 +162,7 @@ class Sandbox(Program):
         return json.loads(content) if content else None
 
     def octo(self, path):
-        headers = {"Authorization": f"Bearer {TOKEN}", "Octo-Capabilities": "octo/notifications"}
+        headers = {"Authorization": f"Bearer {self.token}", "Octo-Capabilities": "octo/notifications"}
         status, content = asked("GET", self.host, f"/octo/v1{path}", headers=headers)
         assert status == 200, content
         return json.loads(content)

@@ -19,18 +19,29 @@ from tests.faults.objects import BUCKET, Objects
 from tests.faults.serving import SLACK, TOKEN, Pourer, Program, Sandbox, free_port, go_on, notifications, stop, until
 from tests.faults.workers import Workers, differing
 
-STEPS, AT_ONCE = 20, 10
-"""Steps, and changes of a step."""
+STEPS = 20
 
 
 @dataclass(frozen=True)
 class Size:
+    """What is done: changes, of which some are told to all connections and those of a booking to the token that made it, and
+    deliveries beside the service's own."""
+
     connections: int = 16
+    changes: int = 200
+    told_to_all: int = 120
     deliveries: int = 1500
+    has_own_tokens: bool = False
+
+    def sandbox(self, directory, seed):
+        """A service of this size."""
+        own = ["--tokens", self.connections] if self.has_own_tokens else []
+        bookings = 20 * self.connections if own else 60
+        made = Sandbox(directory, bookings=bookings, products=2, days=30, more=["--frozen", "--seed", seed, *own])
+        made.token = "sandbox-token-0" if own else TOKEN
+        return made
 
 
-KINDS = ["note", "redeem", "closeout", "capacity", "product"]
-"""Changes that are told in full; of a booking, to the token that made it."""
 FAULTS = (
     {"fault": "status_5xx", "share": 0.06},
     {"fault": "reset", "share": 0.02},
@@ -84,9 +95,10 @@ def _carry(source, target):
 class Fleet(Workers):
     """The same with webhooks, which come by way of the balancer."""
 
-    def __init__(self, directory, sandbox, address, lake, connections):
-        names = [f"shop{n}" for n in range(connections)]
-        super().__init__(directory, sandbox, address, names=names, concurrency=2, lake=lake)
+    def __init__(self, directory, sandbox, address, lake, size):
+        self.only = None if size.has_own_tokens else TOKEN
+        names, token = [f"shop{n}" for n in range(size.connections)], self.only or "sandbox-token-{}"
+        super().__init__(directory, sandbox, address, names=names, concurrency=2, lake=lake, token=token)
         self.lake = lake
         self.port = free_port()
         file = directory / "pipeline.toml"
@@ -100,9 +112,12 @@ class Fleet(Workers):
         bind = {"OCTO_SYNC_WEBHOOKS__BIND": f"127.0.0.1:{port}"}
         return Program("serve", "-p", "pipeline.toml", "--only", "receiver", cwd=self.directory, log=log, env=bind)
 
-    def change(self, seed):
-        asked = {"changes": AT_ONCE, "seed": seed, "kinds": KINDS, "token": TOKEN}
-        assert len(self.sandbox.control("POST", "/traffic", asked)["changes"]) == AT_ONCE
+    def change(self, seed, size):
+        """What changes in one step."""
+        some, all_ = ["note", "redeem"], ["closeout", "capacity", "product"]
+        for kinds, count in ((some, size.changes - size.told_to_all), (all_, size.told_to_all)):
+            asked = {"changes": count // STEPS, "seed": f"{seed}/{kinds[0]}", "kinds": kinds, "token": self.only}
+            assert len(self.sandbox.control("POST", "/traffic", asked)["changes"]) == count // STEPS
 
     def working(self):
         """The processes that own a connection, and the one that publishes."""
@@ -159,10 +174,10 @@ def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, po
         pass
 
 
-@pytest.mark.deep(780)
-def test_the_same_of_64_connections_which_are_all_told_of_each_change(tmp_path, postgres_server, postgres_database):
-    """200 changes, of which the service tells 12,800 times, and 5,000 deliveries beside them."""
-    with shaken(0, tmp_path, postgres_server, postgres_database, size=Size(connections=64, deliveries=5000)):
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(180)) for seed in range(3)])
+def test_64_connections_1000_changes_and_5000_deliveries(seed, tmp_path, postgres_server, postgres_database):
+    size = Size(connections=64, changes=1000, told_to_all=40, deliveries=5000, has_own_tokens=True)
+    with shaken(seed, tmp_path, postgres_server, postgres_database, size=size):
         pass
 
 
@@ -189,10 +204,8 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake="", size=Siz
     )
     with contextlib.ExitStack() as stack:
         stack.enter_context(postgres_server.no_deadlock())
-        sandbox = stack.enter_context(
-            Sandbox(tmp_path / "s", bookings=60, products=2, days=30, more=["--frozen", "--seed", seed])
-        )
-        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake, size.connections)
+        sandbox = stack.enter_context(size.sandbox(tmp_path / "s", seed))
+        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake, size)
         ports = [free_port() for _ in range(3)]
         stack.enter_context(contextlib.closing(Balancer(fleet.port, ports))).start()
         receivers = [stack.enter_context(fleet.receiver(port)) for port in ports]
@@ -210,7 +223,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake="", size=Siz
             pourer.start()
         stood = None
         for step in range(STEPS):
-            fleet.change(f"fleet/{seed}/{step}")
+            fleet.change(f"fleet/{seed}/{step}", size)
             match moments.get(step):
                 case "kill":
                     workers.pop(chance.randrange(len(workers))).kill()

@@ -17,15 +17,28 @@ NAMES = [f"shop{number}" for number in range(6)]
 class Workers(Copy):
     """A project of several connections, journal and warehouse in one database; the workers are processes of its directory."""
 
-    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1, lake="", publish="0.5s"):
+    def __init__(
+        self,
+        directory,
+        sandbox,
+        address,
+        *,
+        names=NAMES,
+        still=2000,
+        concurrency=1,
+        lake="",
+        publish="0.5s",
+        token=TOKEN,
+    ):
+        """`token` has a place for the connection's number where each has its own."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self.sandbox, self.address, self.names = directory, sandbox, address, names
         self.log = directory / "serve.log"
         connections = "".join(
             f'[connections.{name}]\nbase_url = "{sandbox.base_url}"\n'
-            f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKEN}" }}\n'
+            f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{token.format(number)}" }}\n'
             f"[connections.{name}.limits]\nconcurrency = {concurrency}\n"
-            for name in names
+            for number, name in enumerate(names)
         )
         (directory / "pipeline.toml").write_text(
             f'name = "copy"\ndestination = "{address}"\njournal = "{address}?tcp_user_timeout={still}"\n'

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import sys
 
-from octo_sync.sandbox.config import SandboxConfig, benchmark_config, demo_config
+from octo_sync.sandbox.config import SandboxConfig, Token, benchmark_config, demo_config
 from octo_sync.sandbox.server import Sandbox
 
 
@@ -22,10 +22,13 @@ def main(arguments: list[str] | None = None) -> int:
     sizes.add_argument("--frozen", action="store_true", help="the clock stands still until advanced")
     for name in ("seed", "products", "bookings", "days", "retry-attempts"):
         sizes.add_argument(f"--{name}", type=int)
+    sizes.add_argument("--tokens", type=int, help="so many instead, sandbox-token-0 and on, each with its own bookings")
     for name in ("retry-base", "retry-max"):
         sizes.add_argument(f"--{name}", type=float)
     given = vars(parser.parse_args(arguments))
     host, port, demo = given.pop("host"), given.pop("port"), given.pop("demo")
+    if "tokens" in given:
+        given["tokens"] = tuple(Token(f"sandbox-token-{n}", str(n)) for n in range(given["tokens"]))
     sized = benchmark_config(given["slots"]) if "slots" in given else demo_config() if demo else SandboxConfig()
     config = dataclasses.replace(sized, **given)
     Sandbox(config, host=host, port=port, ready=_announce).run()
