@@ -16,7 +16,7 @@ from octo_sync.cli import console, options
 @click.command(epilog=options.example("demo --bookings 200"))
 @click.option("--seed", type=int, default=7, show_default=True, help="What the sandbox makes its data from.")
 @click.option(
-    "--bookings", type=click.IntRange(20, 200_000), default=3000, show_default=True, help="Bookings the sandbox holds."
+    "--bookings", type=click.IntRange(20, 200_000), default=2000, show_default=True, help="Bookings the sandbox holds."
 )
 @click.option("--products", type=click.IntRange(1, 500), default=8, show_default=True, help="Products it sells.")
 @click.option("--days", type=click.IntRange(1, 365), default=90, show_default=True, help="Days of availability ahead.")

@@ -43,7 +43,7 @@ command.default = "serve"
 @click.option("--demo", is_flag=True, help="Three channels and bookings of 14 months, as `octo-sync demo` has them.")
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of its data.")
 @click.option("--products", type=click.IntRange(1, 10_000), help="Number of products.  [default: 8]")
-@click.option("--bookings", type=click.IntRange(0), help="Bookings it holds.  [default: 5000; 3000 with --demo]")
+@click.option("--bookings", type=click.IntRange(0), help="Bookings it holds.  [default: 5000; 2000 with --demo]")
 @click.option(
     "--days", type=click.IntRange(1, 3650), help="Days of availability ahead.  [default: 180; 90 with --demo]"
 )

@@ -85,7 +85,7 @@ class SandboxConfig:
 
 def demo_config() -> SandboxConfig:
     """Three channels of one city, and bookings of fourteen months: this year beside the last one."""
-    return SandboxConfig(bookings=3_000, days=90, past=425, at_home=True, tokens=CHANNELS)
+    return SandboxConfig(bookings=2_000, days=90, past=425, at_home=True, tokens=CHANNELS)
 
 
 def benchmark_config(slots: int) -> SandboxConfig:
