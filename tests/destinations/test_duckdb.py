@@ -361,6 +361,30 @@ def test_a_copy_that_is_checked_holds_up_no_landing_and_shows_what_was_checked(o
     warehouse.close()
 
 
+def test_a_copy_is_made_although_something_is_read_that_a_landing_has_changed_since(open_warehouse, tmp_path):
+    warehouse, begun, going = open_warehouse(), threading.Event(), threading.Event()
+    warehouse.claim_writer(1, "test")
+    warehouse.land(landing(december([booking(1)], 10)))
+    assert len(warehouse.query("from core.bookings, range(9999)", limit=1).rows) == 1, "and the rest is never read"
+
+    def read(run):
+        run("begin", [])
+        run("from core.bookings", [])
+        begun.set()
+        assert going.wait(60)
+        run("rollback", [])
+
+    reading = threading.Thread(target=warehouse._read, args=[read], daemon=True)
+    reading.start()
+    assert begun.wait(60)
+    warehouse.land(landing(december([booking(1, status="CANCELLED"), booking(2)], 11)))
+    ending = threading.Timer(0.2, going.set)
+    ending.start()
+    assert published(warehouse, tmp_path / "octo" / "octo.read.duckdb") > 0
+    assert going.is_set()
+    warehouse.close()
+
+
 @pytest.mark.parametrize("ends", ["is withdrawn", "fails"])
 def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehouse, tmp_path, ends):
     warehouse, folder = open_warehouse(), tmp_path / "octo"

@@ -191,7 +191,12 @@ class DuckDBWarehouse(Destination):
         """Run one reading statement; see `Destination`."""
         given = parameters if isinstance(parameters, Mapping) else list(parameters)
         with self._reader_lock, translated(self.path):
-            return rows_of(self._reader.execute(sql, given), limit)
+            found = rows_of(self._reader.execute(sql, given), limit)
+            if limit is not None:
+                self._reader.execute(
+                    "select 1"
+                ).fetchall()  # what was not read to its end would hold up each checkpoint
+            return found
 
     # -- care ---------------------------------------------------------------------------------------------------
 
@@ -293,7 +298,9 @@ class DuckDBWarehouse(Destination):
             fresh: list[tuple[Path, Path]] = []
             for name, file, place in ((MAIN, self.path, target), (PRIVATE, self.private_path, contacts)):
                 if place is not None:
-                    self._db.execute(f"checkpoint {name}")
+                    # DuckDB folds nothing into the file while what was read before the last landing is still being read.
+                    with self._reader_lock:
+                        self._db.execute(f"checkpoint {name}")
                     fresh.append((copy_beside(file, place), place))
                     stack.callback(discard, fresh[-1][0])
             stack.pop_all()
