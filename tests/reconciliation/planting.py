@@ -440,6 +440,16 @@ def _(p, b, _order):
     return differs(p, b, ("currency", "converted"), in_key=True)
 
 
+@fault("another currency and another amount")
+def _(p, b, _order):
+    if b["status"] != "CONFIRMED":
+        return None
+    row = p.ledger[b["booking_uuid"]][0]
+    before = sum(each["cur"] == "CHF" for rows in p.ledger.values() for each in rows)
+    row["cur"], row["gross"] = "CHF", gross(b) * 2 ** (before + 2)
+    return differs(p, b, ("currency", "other_currency"), in_key=True)
+
+
 @fault("kept of a cancelled booking")
 def _(p, b, _order):
     if b["status"] != "CANCELLED":

@@ -304,7 +304,7 @@ def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is
     assert amounts(("5", None), ("5", None))[0] == {"matched": 1}
     assert amounts(("5", None), ("5", "EUR"))[1] == [("currency", "empty_here")]
     assert amounts(("5", None), ("9", "EUR"))[1] == [("amount", "other_amount"), ("currency", "empty_here")]
-    assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "converted")]
+    assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "other_currency")]
     assert amounts(("5", "EUR"), ("5", "USD"))[1] == [("currency", "other_currency")]
     assert amounts(("5", "EUR"), ("5", "eur "))[0] == {"matched": 1}
 
@@ -312,8 +312,24 @@ def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is
 def test_a_reason_writes_money_with_the_decimals_of_its_currency():
     here = {"a": "1", "amount": Decimal("194.4"), "currency": "EUR", "currency_precision": "2"}
     there = here | {"amount": Decimal("1210.5"), "currency": "USD"}
-    [item] = compared([here], [there], keys=("a",), columns=("currency_precision",)).items
-    assert "1,210.50 USD for 194.40 EUR is possibly converted" in item.differences[0].reason
+    more = {"a": "2", "amount": Decimal("62.8")}
+    both = [here, here | more | {"amount": Decimal(10)}], [there, there | more]
+    said = [item.differences[0].reason for item in compared(*both, keys=("a",), columns=("currency_precision",)).items]
+    assert "1,210.50 USD for 194.40 EUR is possibly converted" in said[0]
+
+
+def test_a_conversion_is_named_where_most_pairs_of_both_currencies_have_about_the_same_rate():
+    def codes(*prices):
+        here = [{"a": str(n), "amount": Decimal(h), "currency": "EUR"} for n, (h, _, _) in enumerate(prices)]
+        there = [{"a": str(n), "amount": Decimal(t), "currency": c} for n, (_, t, c) in enumerate(prices)]
+        return [item.differences[0].code for item in compared(here, there, keys=("a",)).items]
+
+    wrong, usd = ("231.57", "7.00", "USD"), [("100", "116", "USD"), ("50", "59.1", "USD")]
+    assert codes(wrong) == ["other_currency"], "one alone shows no rate"
+    assert codes(*usd) == ["converted", "converted"]
+    assert codes(wrong, *usd) == ["other_currency", "converted", "converted"]
+    assert codes(usd[0], ("50", "59.1", "GBP")) == ["other_currency", "other_currency"], "each its own rate"
+    assert codes(wrong, ("10", "90", "USD"), ("10", "40", "USD"), *usd) == ["other_currency"] * 5, "most agree on none"
 
 
 def test_amounts_of_several_currencies_in_one_item_make_no_sum():

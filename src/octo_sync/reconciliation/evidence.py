@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
+from statistics import median_low
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ from octo_sync.reconciliation.model import Kind, Rules
 from octo_sync.reconciliation.rows import Row
 
 _FEW, _SHARE = 5, 0.8
+_PAIRS, _DRIFT = 2, Decimal("0.1")
 _TYPOS, _SHORTEST = 2, 5
 """Characters that a mistyped key differs in at most, and that it has at least."""
 _TOTAL = re.compile(
@@ -55,6 +57,22 @@ def commissions(db: duckdb.DuckDBPyConnection, rules: Rules, here: pa.Table) -> 
         for connection, rate, pairs, whole in found
         if pairs >= _FEW and pairs >= _SHARE * whole
     }
+
+
+def rates(pairs: Iterable[tuple[str, str, Decimal | None, Decimal | None]]) -> dict[tuple[str, str], Decimal]:
+    """By currency here and there the rate of their amounts: that of most of their pairs, two at least, to a tenth of it."""
+    found = defaultdict[tuple[str, str], list[Decimal]](list)
+    for here, there, h, t in pairs:
+        if h and t and h != t and h * t > 0:
+            found[here, there].append(t / h)
+    usual = {currencies: (median_low(each), each) for currencies, each in found.items()}
+    near = {currencies: sum(is_near(one, rate) for one in each) for currencies, (rate, each) in usual.items()}
+    return {c: rate for c, (rate, each) in usual.items() if near[c] >= _PAIRS and 2 * near[c] >= len(each)}
+
+
+def is_near(one: Decimal, rate: Decimal) -> bool:
+    """Whether two rates may be of the same two currencies, some weeks apart."""
+    return abs(one - rate) <= rate * _DRIFT
 
 
 def twins(

@@ -112,6 +112,7 @@ class Maker:
             self.rules, self.types, [each.number for each in raw if each.bucket is Bucket.MISMATCHED], values, keys
         )
         usual = evidence.commissions(db, self.rules, self.here)
+        rates = self._rates([each for each in raw if each.is_pair], items, values)
         lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items)
         made = {}
         for each in raw:
@@ -122,6 +123,7 @@ class Maker:
                 pair = reasons.PairCase(
                     here=h[0], there=t[0], versions=versions.get(uuid or "", ()), is_owed=uuid in owed,
                     swapped_with=swapped.get(each.number), commission=usual.get(str(h[0].get("connection_id"))),
+                    rates=rates,
                 )  # fmt: skip
                 differences = self._field_differences(pair, values[each.number])
                 if each.normalised:
@@ -203,6 +205,22 @@ class Maker:
             "join h on h.rid = odd.h join t on t.rid = odd.t"
         ).fetchall()
         return {row[0]: row[1:] for row in found}
+
+    def _rates(
+        self,
+        pairs: Iterable[_Raw],
+        items: Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]],
+        values: Mapping[int, tuple[Any, ...]],
+    ) -> dict[tuple[str, str], Decimal]:
+        at, amount = next((3 * i for i, f in enumerate(self.rules.fields) if f.here == "currency"), None), self._amount
+        if at is None or amount is None:
+            return {}
+        found = [(values[each.number][at : at + 3], *items[each.number]) for each in pairs]
+        return evidence.rates(
+            (str(h), str(t), exact(here[0].get(amount[0])), exact(there[0].get(amount[1])))
+            for (verdict, h, t), here, there in found
+            if verdict == DIFFERS
+        )
 
     # ── what differs ──────────────────────────────────────────────────────────────────────────────────────────────
 

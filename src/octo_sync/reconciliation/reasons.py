@@ -4,14 +4,14 @@ The first rule that speaks is the reason: its code and a sentence. They explain 
 the rows do not show.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from octo_sync.reconciliation.evidence import Commission
+from octo_sync.reconciliation.evidence import Commission, is_near
 from octo_sync.reconciliation.rows import Row, exact, plain
 
 __all__ = ["FieldCase", "PairCase", "Reason", "because", "moment", "why_reference"]
@@ -52,6 +52,8 @@ class PairCase:
     """The key of the other item, when this one's ledger row fits that one's row here, and the other way round."""
     commission: Commission | None = None
     """What the pairs of its connection that agree deduct."""
+    rates: Mapping[tuple[str, str], Decimal] = field(default_factory=dict)
+    """By currency here and there the rate at which most pairs stand to each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,12 +254,11 @@ def _of_the_rest(case: FieldCase) -> Reasons:
             "not_mapped",
             f"{case.t!r} is no currency code; map.currency can say which it means. Amounts are not compared.",
         )
-    if case.field == "currency" and h and t and h != t and h * t > 0:
+    rate = case.pair.rates.get((str(case.h), str(case.t))) if case.field == "currency" else None
+    if rate and h and t and is_near(t / h, rate):
         sold = f"{_money(replace(case, currency=case.t), t)} for {_money(replace(case, currency=case.h), h)}"
-        yield (
-            "converted",
-            f"The currencies differ, so amounts are not compared. {sold} is possibly converted, at a rate of {t / h:.4g}.",
-        )
+        at = f"{sold} is possibly converted, at a rate of {t / h:.4g}, as others are."
+        yield "converted", f"The currencies differ, so amounts are not compared. {at}"
     if case.field == "currency":
         yield "other_currency", "The currencies differ, so amounts are not compared."
     if case.field in ("product_code", "product_id", "product_name", "option_id", "option_name"):
