@@ -262,7 +262,8 @@ def _html(source: Source, page: Page, filters: Filters) -> bytes:
         return page_html(nothing_yet(page.title, trouble), Frame(source.name, now, told, page))
     found = standing(source)
     given = _given(page, filters)
-    dates = urlencode([(name, value) for name, value in given if name in ("first", "last")])
+    days = ((name, getattr(filters, name) or filters.more.get(name)) for name in ("first", "last"))
+    dates = "" if page.takes_more else urlencode([(name, day) for name, day in days if day])
     frame = Frame(
         source.name,
         now,

@@ -32,12 +32,14 @@ def filters_of(page: Page, query: Mapping[str, str]) -> Filters:
     for name, value in query.items():
         if _FIELDS.get(name) in page.shown:
             given[name] = value.strip()
-        elif page.takes_more or name in page.fields:
-            more[name] = value
+        elif page.takes_more or name in page.fields or _FIELDS.get(name) == "dates":
+            more[name] = value  # days are kept for the pages that have any
         else:
             raise QueryError(f"The page {page.title} has no filter {name[:40]!r}.")
     _refuse_no_text(given, {name: more[name] for name in page.fields & more.keys()})
     first, last = day_of("first", given.get("first", "")), day_of("last", given.get("last", ""))
+    if not page.takes_more:
+        _ = [day_of(name, more.get(name, "")) for name in ("first", "last")]
     if first and last and first > last:
         raise QueryError(f"The first day, {first}, is after the last one, {last}.")
     if first and last and (last - first).days > _MOST_DAYS:

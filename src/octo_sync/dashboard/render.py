@@ -61,7 +61,7 @@ class Frame:
     fields: Sequence[tuple[str, str]] | None = None
     """What the page's address asks for; None where its tables are no files."""
     dates: str = ""
-    """The days that were asked for, as fields of an address: what other pages with dates are asked for too."""
+    """The days that were asked for, as fields of an address: what all pages hand on to those with dates."""
     presets: Sequence[tuple[str, str, date, date]] = ()
     """Times to choose: name, fields of an address, first and last day."""
     root: str = "./"
