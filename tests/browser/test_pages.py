@@ -52,7 +52,7 @@ def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
         found = audited(window, axe_sees_contrast=True)
         assert found["texts"] > 20
         assert all(chart["nodes"] > 20 and chart["rows"] for chart in found["charts"]), found["charts"]
-        assert bool(found["charts"]) == (name in DRAWN)
+        assert bool(found["charts"]) == (name in DRAWN), f"{name}: pages with charts are in DRAWN, and no others"
         window.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
 
 

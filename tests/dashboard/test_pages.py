@@ -134,7 +134,7 @@ async def test_each_page_of_a_whole_copy(shown, path):
 async def test_behind_each_chart_is_its_mart_as_csv_json_and_parquet(shown, published, path):
     dashboard, asked = shown(), {}
     figures = re.findall(r"<figure .*?</figure>", await dashboard.text(path), re.DOTALL)
-    assert bool(figures) == (path in OURS)
+    assert bool(figures) == (path in OURS), f"{path}: pages with charts are in OURS, and no others"
     for figure in figures:
         links = re.findall(r'<a href="\./(data/(\w+)\.(\w+))" download>', figure)
         assert [form for _, _, form in links] == ["csv", "json", "parquet"], figure[:200]
@@ -194,7 +194,7 @@ async def test_each_page_of_one_product_one_departure_and_one_booking(shown, tin
     assert not re.search(r"\b(nan|inf|None)\b", plain(page))
     assert "Nothing was pulled yet" not in page
     drawn = charts(page) if path in OURS else {}
-    assert bool(drawn) == (path in OURS)
+    assert bool(drawn) == (path in OURS), f"{path}: pages with charts are in OURS, and no others"
     for chart in drawn.values():
         assert not re.search(r"\b(NaN|Infinity)\b", json.dumps(chart)), chart["id"]
 
