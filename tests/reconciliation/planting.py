@@ -433,7 +433,7 @@ FAULTS |= {
 
 @fault("converted")
 def _(p, b, _order):
-    if b["status"] != "CONFIRMED":
+    if b["status"] != "CONFIRMED" or b["currency"] != "EUR":  # a rate shows where others have it
         return None
     row = p.ledger[b["booking_uuid"]][0]
     row["cur"], row["gross"], row["net"] = "USD", at(gross(b), "1.1642", b), at(b["net_amount"], "1.1642", b)
