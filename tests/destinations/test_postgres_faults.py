@@ -466,10 +466,15 @@ def test_who_takes_over_ends_a_landing_that_stands_still_in_a_copy(open_warehous
         stack.enter_context(former.cursor().copy("copy landing.suppliers from stdin"))
         with pytest.raises(WarehouseLocked):
             two.claim_writer({"main": 3}, "one for whom it does not stand still for long enough")
+        one.query("select pg_sleep(0.6)")
+        one.claim_writer({"other": 5}, "one in whose way it is not")
+        assert one.query("select count(*) from pg_stat_activity where pid = $1", [former.info.backend_pid]).rows == [
+            (1,)
+        ]
         one.claim_writer({"main": 4}, "another")
         with pytest.raises(psycopg.errors.AdminShutdown):
             stack.close()
-    assert one.query("select connection_id, fence from ops.writer").rows == [("main", 4)]
+    assert one.query("select connection_id, fence from ops.writer order by 1").rows == [("main", 4), ("other", 5)]
     for each in (one, two):
         each.close()
 

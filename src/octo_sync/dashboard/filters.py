@@ -39,7 +39,8 @@ def filters_of(page: Page, query: Mapping[str, str]) -> Filters:
     _refuse_no_text(given, {name: more[name] for name in page.fields & more.keys()})
     first, last = day_of("first", given.get("first", "")), day_of("last", given.get("last", ""))
     if not page.takes_more:
-        _ = [day_of(name, more.get(name, "")) for name in ("first", "last")]
+        for name in ("first", "last"):
+            day_of(name, more.get(name, ""))
     if first and last and first > last:
         raise QueryError(f"The first day, {first}, is after the last one, {last}.")
     if first and last and (last - first).days > _MOST_DAYS:

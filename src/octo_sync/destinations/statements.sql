@@ -171,6 +171,6 @@ group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_
 select b.connection_id, b.booking_uuid from core.bookings b
 left join ops.coverage c on c.connection_id = b.connection_id and c.resource in ('booking', 'open_dated') and c.is_complete
   and c.row_count > 0 and c.key = '["' || b.booking_uuid || '"]'
-where b.local_date is null and not b.is_deleted and not b.is_test and (c.key is null or exists (select 1 from core.bookings o
-  where o.connection_id = b.connection_id and o.local_date is null and not o.is_deleted and o.booking_uuid <> b.booking_uuid
-  and lower(o.booking_uuid) = lower(b.booking_uuid))) order by 1, 2
+where b.local_date is null and not b.is_deleted and not b.is_test and (c.key is null or (b.connection_id, lower(b.booking_uuid)) in
+  (select connection_id, lower(booking_uuid) from core.bookings where local_date is null and not is_deleted
+  group by 1, 2 having count(*) > 1)) order by 1, 2

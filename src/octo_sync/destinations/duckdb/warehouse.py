@@ -193,9 +193,8 @@ class DuckDBWarehouse(Destination):
         with self._reader_lock, translated(self.path):
             found = rows_of(self._reader.execute(sql, given), limit)
             if limit is not None:
-                self._reader.execute(
-                    "select 1"
-                ).fetchall()  # what was not read to its end would hold up each checkpoint
+                # What is not read to its end would hold up each checkpoint.
+                self._reader.execute("select 1").fetchall()
             return found
 
     # -- care ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from octo_sync.destinations.warehouse import check_fence
 from octo_sync.errors import WarehouseError
 
 T = TypeVar("T")
+_ROWS = "select from ops.writer where connection_id = any($1) order by connection_id"
+"""In one order, so that no two wait for each other."""
 
 
 class Sessions:
@@ -142,14 +144,15 @@ def take_turn(session: Session, fence: Fence, name: str) -> int:
 def take_over(session: Session, connections: Iterable[str]) -> None:
     """Keep out, until the transaction ends, whoever else takes these connections over or lands rows of them.
 
-    A landing that stands still in the middle of a COPY, as of a process that was stopped, is ended by this.
+    Where rows of theirs are held, a landing that stands still in the middle of a COPY, as of a process that was stopped, is
+    ended by this.
     """
     session.execute("lock table ops.writer in share update exclusive mode")
-    session.execute(sql("end_still"))
+    named = [list(connections)]
+    if session.execute(f"{_ROWS} for update skip locked", named).rowcount < session.execute(_ROWS, named).rowcount:
+        session.execute(sql("end_still"))
     _lock_rows(session, connections)
 
 
 def _lock_rows(session: Session, connections: Iterable[str]) -> None:
-    """In one order, so that no two wait for each other."""
-    rows = "select from ops.writer where connection_id = any($1) order by connection_id for update"
-    session.execute(rows, [list(connections)])
+    session.execute(f"{_ROWS} for update", [list(connections)])
