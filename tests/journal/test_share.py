@@ -11,7 +11,7 @@ import pytest
 from tests.faults.serving import until
 from tests.journal.helpers import HandClock, kill, start
 
-from octo_sync.errors import LeaseHeld
+from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import Journal, join, postgres
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -128,6 +128,24 @@ def test_a_worker_whose_session_has_ended_is_refused_what_another_has_taken_over
         assert {name: row.owner for name, row in journal.leases.owners().items()} == {"a": "next"}
         other.subjects.landed(other.subjects.claim(1, run_id="r", connections=["a"]), run_id="r")
     assert journal.subjects.dirty_count() == 0
+
+
+def test_who_takes_a_connection_waits_for_its_landing_and_for_no_other(journal: Journal, other: Journal, admin) -> None:
+    lost = join(journal, owner="lost")
+    lost.take("a")
+    cut(admin)
+    with join(other, owner="next") as share:
+        with other.reading() as connection:
+            connection.exec_driver_sql("SET lock_timeout TO 50")
+        with journal.writing() as half_done:
+            journal.check_fence(half_done, ["a"])
+            assert share.take("b")
+            with pytest.raises(JournalError, match="locked"):
+                share.take("a")
+        assert share.take("a")
+        with pytest.raises(LeaseHeld), journal.writing() as late:
+            journal.check_fence(late, ["a"])
+    lost.release()
 
 
 def test_a_command_has_the_project_alone_and_refuses_whoever_worked_before(

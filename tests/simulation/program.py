@@ -332,10 +332,10 @@ def _watch_ownership():
         release(self)
         current().world.owners.gave(current(), owned)
 
-    def judged_check(self, connection, names):
+    def judged_check(self, connection, names, **more):
         program = current()
         with _counting_refusals(program, LeaseHeld, "step in the journal refused"):
-            check(self, connection, names)
+            check(self, connection, names, **more)
         if program is not None and program.world.server is not None:
             program.world.owners.acts(program, names)
 

@@ -39,7 +39,7 @@ def move_rows(former: Store, journal: Store) -> int:
     Each keeps its own schema's versions and its lease: whoever owns it has that already.
     """
     moved = 0
-    with former.reading() as source, journal.writing() as target:
+    with former.reading() as source, journal.writing(alone=True) as target:
         for table in metadata.sorted_tables:
             if table.name in _OWN:
                 continue

@@ -62,8 +62,8 @@ class Database(Protocol):
         del connection
         return nullcontext()
 
-    def begin(self, connection: Connection, *, beside: bool) -> None:
-        """Begin a transaction that keeps other writers out from its first word; `beside`: those that write alone."""
+    def begin(self, connection: Connection, *, alone: bool) -> None:
+        """Begin a transaction that keeps other writers out, of a file always, from its first word."""
 
     def commit(self, connection: Connection) -> None:
         """Make it durable, or raise."""

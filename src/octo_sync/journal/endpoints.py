@@ -66,4 +66,4 @@ class Endpoints(Table):
     def _each(self, statement: str, rows: Sequence[tuple[str, ...]]) -> int:
         """Carry out a statement with each of these values, in one transaction; in how many rows it changed something."""
         with self._store.writing() as opened:
-            return sum(opened.exec_driver_sql(statement, row).rowcount for row in rows)
+            return sum(opened.exec_driver_sql(statement, row).rowcount for row in sorted(rows))

@@ -138,8 +138,8 @@ class Erasures(Table):
         """Replace reasons and error messages that name them; how many."""
         blanked = 0
         for table, name in _TEXTS:
-            if ids := self._naming(table, name, is_theirs):
-                blanked += self._store.change(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
+            for id_ in self._naming(table, name, is_theirs):  # a row at a time: others write subjects in another order
+                blanked += self._store.change(update(table).where(columns(table).id == id_).values({name: GONE}))
         return blanked
 
     def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:

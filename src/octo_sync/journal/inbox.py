@@ -48,7 +48,7 @@ class Inbox(Table):
         return self._apply(items, Source.USER, keep=False)
 
     def _apply(self, items: Sequence[Received], source: Source, *, keep: bool) -> int:
-        with self._store.writing(beside=True) as opened:
+        with self._store.writing() as opened:
             number = self._store.next_number(opened)
             connection = self._store.database.driver(opened)
             marks: list[set[_Key]] = [{key_of(subject) for subject in item.subjects} for item in items]

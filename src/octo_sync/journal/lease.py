@@ -98,7 +98,7 @@ class Leases(Table):
     def take(self, *, owner: str, pid: int, host: str) -> int:
         """For `acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
         now = to_text(self._store.clock.now())
-        with self._store.writing() as connection:
+        with self._store.writing(alone=True) as connection:
             fence = connection.exec_driver_sql(sql.TAKE_LEASE, (owner, pid, host, now)).scalar_one()
             # Whoever owned one connection, and does not know that it is over, is refused.
             connection.exec_driver_sql("DELETE FROM leases WHERE name <> 'writer'")

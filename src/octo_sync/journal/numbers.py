@@ -15,7 +15,7 @@ class Numbers(Table):
         """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
         if count < 1:
             raise ValueError("reserve at least one number")
-        with self._store.writing(beside=True) as connection:
+        with self._store.writing() as connection:
             last = self._store.next_number(connection, count)
         return range(last - count + 1, last + 1)
 
@@ -27,7 +27,7 @@ class Numbers(Table):
         """Add to what workers have done who do not keep the copy as a whole; it only grows."""
         rows = [(f"{_SHARED}{name}", count) for name, count in counts.items() if count]
         if rows:
-            with self._store.writing(beside=True) as connection:
+            with self._store.writing() as connection:
                 connection.exec_driver_sql(sql.COUNT, sorted(rows))
 
     def counted(self) -> dict[str, int]:
@@ -41,6 +41,6 @@ class Numbers(Table):
         Lower ones mean that this journal is older than the warehouse: it was restored, or lost commits. Mark everything
         before. A lease that was taken before must be taken again for the lifted fence.
         """
-        with self._store.writing() as connection:
+        with self._store.writing(alone=True) as connection:
             connection.exec_driver_sql("UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,))
             connection.exec_driver_sql("UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,))

@@ -151,9 +151,9 @@ class PostgresServer(Database):
         pipeline: AbstractContextManager[Any] = _driver(connection).pipeline()
         return pipeline
 
-    def begin(self, connection: Connection, *, beside: bool) -> None:
-        """Alone, as for a file, or `beside` others that are not alone. Who gives out numbers waits for the counter's row."""
-        lock = "pg_advisory_xact_lock_shared" if beside else "pg_advisory_xact_lock"
+    def begin(self, connection: Connection, *, alone: bool) -> None:
+        """Beside others that are not alone. Who gives out numbers waits for the counter's row."""
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
         _driver(connection).execute(f"BEGIN; SELECT {lock}({_OURS}, {_WRITERS})")
 
     def commit(self, connection: Connection) -> None:

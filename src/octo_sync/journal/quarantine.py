@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, to_text
+from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, key_of, to_text
 from octo_sync.journal.rows import QuarantineEntry
 from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
@@ -39,7 +39,7 @@ class Quarantine(Table):
 
     def clear(self, entries: Iterable[QuarantineEntry]) -> None:
         """These records landed fine. One that a person took off the list meanwhile does not matter."""
-        if numbers := [(_row_id(entry),) for entry in entries]:
+        if numbers := sorted((_row_id(entry),) for entry in entries):
             with self._store.writing() as opened:
                 opened.exec_driver_sql("DELETE FROM quarantined_records WHERE id = ?", numbers)
 
@@ -67,7 +67,7 @@ class Quarantine(Table):
         with self._store.lock:
             entries = self._named(ids)
             with self._store.writing() as connection:
-                for entry in entries:
+                for entry in sorted(entries, key=lambda one: key_of(one.subject) if one.subject else ()):
                     table = SubjectRow if entry.what == "subject" else QuarantinedRecord
                     connection.execute(delete(table).where(columns(table).id == _row_id(entry)))
             self._store.subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)

@@ -90,22 +90,26 @@ ON CONFLICT (connection, kind, "key", name) DO UPDATE SET
   source = excluded.source
 
 -- name: DUE_TIMERS
--- The timers that are due, the oldest first: ?1 now, ?3 how many at most.
-FROM timers WHERE due_at <= ?1 ORDER BY due_at, connection, kind, "key", name LIMIT ?3
+-- The timers that are due, the oldest first: ?1 now, ?2 how many at most.
+SELECT connection, kind, "key", name, due_at, source FROM timers
+WHERE due_at <= ?1 ORDER BY due_at, connection, kind, "key", name LIMIT ?2
 
 -- name: FIRE_TIMERS
--- Marks for them: ?2 number, ?4 priority. Several of one subject make one mark, from the most demanding source. Then these
--- timers go.
+-- Marks for timers: ?1 now, ?2 number, ?3 a JSON array of them as they were found, ?4 priority. Several of one subject make
+-- one mark, from the most demanding source.
 INSERT INTO subjects (connection, kind, "key", wanted_seq, priority, source, marked_at, due_at)
 SELECT connection, kind, "key", ?2, ?4, source, ?1, NULL FROM (
   SELECT connection, kind, "key", source, row_number() OVER (
     PARTITION BY connection, kind, "key" ORDER BY {SOURCE_RANK:source} DESC) AS place
-  FROM (SELECT * {DUE_TIMERS}) AS due) AS ranked
-WHERE place = 1 {MARK_RULES}
+  FROM (
+    SELECT json_extract(value, '$[0]') AS connection, json_extract(value, '$[1]') AS kind,
+      json_extract(value, '$[2]') AS "key", json_extract(value, '$[5]') AS source
+    FROM json_each(?3)) AS due) AS ranked
+WHERE place = 1 ORDER BY connection, kind, "key" {MARK_RULES}
 
--- name: FORGET_FIRED_TIMERS
-DELETE FROM timers WHERE ?2 = ?2 AND (connection, kind, "key", name) IN (
-  SELECT connection, kind, "key", name {DUE_TIMERS})
+-- name: FORGET_TIMER
+-- A timer that has fired goes, unless it was moved meanwhile: connection, kind, key, name, when it was due.
+DELETE FROM timers WHERE connection = ? AND kind = ? AND "key" = ? AND name = ? AND due_at = ?
 
 -- name: DUE
 -- The connections of which something is due: ?1 now, ?2 kinds (a JSON array or null for all). From one connection to the next,
@@ -177,7 +181,7 @@ DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3
 
 -- name: SHARES
 -- Who owns these connections, where several workers share the project: ?1 a list of names.
-SELECT name, fence FROM leases WHERE name IN (SELECT value FROM json_each(?1))
+SELECT name, fence FROM leases WHERE name IN (SELECT value FROM json_each(?1)) ORDER BY name
 
 -- name: DIRTY_COUNT
 -- How much can still be worked on, now or later: ?1 kinds, ?2 connections.
@@ -280,10 +284,9 @@ ON CONFLICT (connection, resource, "key", path) DO UPDATE SET
   subject_kind = coalesce(excluded.subject_kind, quarantined_records.subject_kind),
   subject_key = coalesce(excluded.subject_key, quarantined_records.subject_key)
 
--- name: DROP_TIMERS
--- Timers of one name go: ?1 a JSON array of [connection, kind, key], ?2 name.
-DELETE FROM timers WHERE name = ?2 AND (connection, kind, "key") IN (
-  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1))
+-- name: DROP_TIMER
+-- A timer goes: connection, kind, key, name.
+DELETE FROM timers WHERE connection = ? AND kind = ? AND "key" = ? AND name = ?
 
 -- name: DELIVERY_COUNTS
 -- The rhythm: deliveries per connection and hour (UTC) since ?1, of a connection or all (?2).

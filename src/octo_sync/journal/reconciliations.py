@@ -6,7 +6,8 @@ wait for whoever owns the warehouse.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from itertools import takewhile
 from typing import Any
@@ -73,7 +74,7 @@ class Reconciliations(Table):
             raise ValueError("a comparison that failed has found nothing")
         name, rows, known = run.name, self._rows(run.name, found), columns(ReconciliationRun)
         early = [[_storable(value) for value in identity] for identity in seen]
-        with self._store.writing() as opened:
+        with self._writing() as opened:
             if opened.execute(select(known.id).where(known.name == name, known.run_id == run.run_id)).first() is None:
                 new = resolved = 0
                 if run.verdict != "failed":
@@ -137,7 +138,7 @@ class Reconciliations(Table):
         if not note.strip():
             raise JournalError("To accept a difference needs a note that says why; nothing was changed.")
         difference = columns(DifferenceRow)
-        with self._store.writing() as opened:
+        with self._writing() as opened:
             covered = _count(opened, and_(_open(name), difference.key == key))
             if covered:
                 said = {"note": note.strip(), "accepted_by": by, "accepted_at": now, "until": until}
@@ -154,7 +155,7 @@ class Reconciliations(Table):
         Raises:
             JournalError: Nobody has accepted them.
         """
-        with self._store.writing() as opened:
+        with self._writing() as opened:
             if not opened.execute(delete(AcceptanceRow).where(*_of(name, key))).rowcount:
                 raise JournalError(f"Nothing of {name} was accepted under the key {key}; nothing was changed.")
             self._changed(opened)
@@ -206,6 +207,14 @@ class Reconciliations(Table):
         """A number that grows with every change of what this file stores; 0 before the first."""
         return int(self._store.settings.get(_REVISION) or 0)
 
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A transaction of these tables, one at a time: the row of the revision is its own until it ends."""
+        with self._store.writing() as opened:
+            touched = "", _REVISION, "0", to_text(self._store.clock.now())
+            opened.exec_driver_sql(sql.NOTE + " DO UPDATE SET name = excluded.name", touched)
+            yield opened
+
     def _changed(self, opened: Connection) -> None:
         # From the counter that only grows: another life of the journal never gives a number again that a copy has seen.
         self._store.settings.note(opened, _REVISION, str(self._store.next_number(opened)))
@@ -223,7 +232,7 @@ class Reconciliations(Table):
         """
         run, difference = columns(ReconciliationRun), columns(DifferenceRow)
         lasting = select(func.max(run.id)).group_by(run.name, case((run.verdict == "failed", 1), else_=0))
-        with self._store.writing() as opened:
+        with self._writing() as opened:
             gone = opened.execute(
                 delete(ReconciliationRun).where(run.ended_at < before, run.id.not_in(lasting))
             ).rowcount
@@ -242,7 +251,7 @@ class Reconciliations(Table):
 
         That there is a difference, its age and its amount stay.
         """
-        with self._store.writing() as opened:
+        with self._writing() as opened:
             found = _personal(opened, bookings, is_theirs)
             for record, id_, values in found:
                 opened.execute(update(record).where(columns(record).id == id_).values(values))

@@ -25,7 +25,7 @@ class Settings(Table):
         if value is None:
             self._store.change("DELETE FROM settings WHERE connection = ? AND name = ?", connection, name)
         else:
-            with self._store.writing(beside=True) as opened:
+            with self._store.writing() as opened:
                 self.note(opened, name, value, connection=connection)
 
     def add(self, name: str, value: str) -> bool:

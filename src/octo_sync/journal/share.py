@@ -108,7 +108,7 @@ class Share(Lease):
     def _noted(self, name: str) -> int:
         """The next fence, with a name-plate."""
         given = name, self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
-        with self._store.writing() as connection:
+        with self._store.writing(alone=name == "writer") as connection:
             return int(connection.exec_driver_sql(sql.TAKE_SHARE, given).scalar_one())
 
     def _close_killed(self) -> None:

@@ -94,9 +94,9 @@ class SQLiteFile(Database):
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, connection: Connection, *, beside: bool) -> None:
+    def begin(self, connection: Connection, *, alone: bool) -> None:
         """`IMMEDIATE`, because a transaction that reads first and writes later cannot wait for another writer."""
-        del beside  # a file has one writer at a time
+        del alone  # a file has one writer at a time
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def commit(self, connection: Connection) -> None:

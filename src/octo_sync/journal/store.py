@@ -181,14 +181,15 @@ class Store:
                 raise
 
     @contextmanager
-    def writing(self, *, beside: bool = False) -> Iterator[Connection]:
+    def writing(self, *, alone: bool = False) -> Iterator[Connection]:
         """One transaction, durable when the block is left; nothing of it remains when the block raises.
 
-        On a server several may write `beside` each other, while nobody writes alone. For that rows are written in the order of
-        their keys, so that no two wait for each other, and after the number that they are given, if any.
+        On a server others write meanwhile, unless it is `alone`, which is for who takes over or makes the whole project. So
+        rows that others write too are written in the order of their keys, so that no two wait for each other, after the
+        number that they are given, if any; and what was read before may have changed.
         """
         with self.reading() as connection:
-            self.database.begin(connection, beside=beside)
+            self.database.begin(connection, alone=alone)
             try:
                 yield connection
                 self.database.commit(connection)
@@ -226,8 +227,10 @@ class Store:
         """Give out so many numbers and return the last of them; the transaction makes them durable."""
         return int(connection.exec_driver_sql(sql.NEXT_NUMBERS, (count,)).scalar_one())
 
-    def check_fence(self, connection: Connection, names: Collection[str] | None) -> None:
+    def check_fence(self, connection: Connection, names: Collection[str] | None, *, lasting: bool = True) -> None:
         """With a call that only the owner of these connections (None: of all) makes: nobody has taken over (R9).
+
+        With `lasting` nobody does, on a server, before the transaction has ended.
 
         Raises:
             LeaseHeld: Somebody has, or it never was theirs.
@@ -238,7 +241,8 @@ class Store:
             owns = connection.exec_driver_sql("SELECT max(fence) FROM leases").scalar_one() <= self.fence
         else:
             asked = json.dumps([f"{SHARED}{name}" for name in names or ()])
-            fences = {row[0]: row[1] for row in connection.exec_driver_sql(sql.SHARES, (asked,))}
+            shares = sql.SHARES + " /* FOR SHARE */" * lasting
+            fences = {row[0]: row[1] for row in connection.exec_driver_sql(shares, (asked,))}
             owns = names is not None and all(self.shares.get(n, -1) == fences.get(f"{SHARED}{n}") for n in names)
         if not owns:
             raise LeaseHeld(
@@ -285,7 +289,7 @@ class Store:
             )
         steps = [step for step in MIGRATIONS if step[0] > version] if version else [(newest, None)]
         for number, statements in steps:
-            with self.writing() as connection:
+            with self.writing(alone=True) as connection:
                 if self._version(connection) >= number:  # another process was faster
                     continue
                 if statements is None:

@@ -61,7 +61,7 @@ class Subjects(Table):
         """
         due = None if due_at is None else to_text(due_at)
         keys = sorted({key_of(subject) for subject in subjects})
-        with self._store.writing(beside=True) as connection:
+        with self._store.writing() as connection:
             number = self._store.next_number(connection)
             if keys:
                 marked = as_json(keys), number, priority, source.value, to_text(self._store.clock.now()), due
@@ -89,7 +89,7 @@ class Subjects(Table):
         """
         unwanted = [key_of(subject) for subject in exclude]
         with self._store.reading() as connection:
-            self._store.check_fence(connection, connections)
+            self._store.check_fence(connection, connections, lasting=False)
             now = to_text(self._store.clock.now())
             claims: list[Claim] = []
             for name in self.due(kinds) if connections is None else connections:
@@ -112,7 +112,7 @@ class Subjects(Table):
                 (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
                 for claim, mine in zip(claims, held, strict=True)
             ]
-            with self._store.writing(beside=True) as connection:
+            with self._store.writing() as connection:
                 self._store.check_fence(connection, {claim.subject.connection for claim in claims})
                 connection.exec_driver_sql(sql.LANDED, sorted(rows, key=lambda row: row[:3]))
             self.release(claims)
@@ -126,7 +126,7 @@ class Subjects(Table):
         news and gets its own try first.
         """
         with self._store.lock:
-            with self._store.writing(beside=True) as connection:
+            with self._store.writing() as connection:
                 self._store.check_fence(connection, [claim.subject.connection])
                 now, again = to_text(self._store.clock.now()), None if retry_at is None else to_text(retry_at)
                 reason = error_code, message[:_LONGEST_MESSAGE]
@@ -148,7 +148,7 @@ class Subjects(Table):
         with self._store.lock:
             with self._store.writing() as connection:
                 self._store.check_fence(connection, {subject.connection for subject in subjects})
-                connection.exec_driver_sql(sql.FORGET, [key_of(subject) for subject in subjects])
+                connection.exec_driver_sql(sql.FORGET, sorted(map(key_of, subjects)))
             self.let_go(subjects)
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────

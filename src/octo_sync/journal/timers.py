@@ -24,7 +24,7 @@ class Timers(Table):
         """Set timers, or move those that there are, earlier or later, in one transaction."""
         rows = {(*key_of(one.subject), one.name): (to_text(one.due_at), one.source.value) for one in timers}
         if rows:
-            values = as_json([(*key, *row) for key, row in rows.items()]), True
+            values = as_json([(*key, *row) for key, row in sorted(rows.items())]), True
             self._store.change(sql.POSTPONE_TIMERS, *values)
 
     def fire(self, now: datetime) -> int:
@@ -37,8 +37,12 @@ class Timers(Table):
             return 0  # the usual case costs no commit
         with self._store.writing() as connection:
             number = self._store.next_number(connection)
-            connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, _FIRED_AT_ONCE, _TIMED))
-            return connection.exec_driver_sql(sql.FORGET_FIRED_TIMERS, (due, number, _FIRED_AT_ONCE)).rowcount
+            found = connection.exec_driver_sql(sql.DUE_TIMERS, (due, _FIRED_AT_ONCE)).all()
+            fired = sorted(tuple(row) for row in found)
+            if fired:
+                connection.exec_driver_sql(sql.FORGET_TIMER, [row[:5] for row in fired])
+                connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, as_json(fired), _TIMED))
+            return len(fired)
 
     def next_at(self) -> datetime | None:
         """When the next timer is due, possibly in the past; None when there is none."""
@@ -47,8 +51,10 @@ class Timers(Table):
 
     def drop(self, subjects: Iterable[Subject], name: str) -> int:
         """Forget the timers of this name, whether there are any or not; how many there were."""
-        keys = as_json([key_of(subject) for subject in subjects])
-        return self._store.change(sql.DROP_TIMERS, keys, name)
+        if not (keys := sorted({(*key_of(subject), name) for subject in subjects})):
+            return 0
+        with self._store.writing() as connection:
+            return connection.exec_driver_sql(sql.DROP_TIMER, keys).rowcount
 
     def rows(self, *, connection: str | None = None, name: str | None = None, limit: int = _PAGE) -> list[Timer]:
         """Up to `limit` timers, the next one first."""
