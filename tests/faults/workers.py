@@ -2,12 +2,17 @@
 
 import contextlib
 import datetime as dt
+import os
+import re
 from collections import Counter
 
 import deltalake
+import duckdb
 import psycopg
 from deltalake.exceptions import TableNotFoundError
-from tests.faults.serving import TOKEN, Copy, Program, until
+from tests.faults.serving import SLACK, TOKEN, Copy, Program, until
+from tests.forks import forks
+from tests.oracle import BOOKKEEPING, KEYS
 
 from octo_sync.tables import all_tables
 
@@ -92,6 +97,32 @@ class Workers(Copy):
             for table in all_tables()
             if table.full_name.startswith(("core.", "private.booking"))
         }
+
+    def on_one_machine(self):
+        """Of each table of core the rows that only this copy has, and those that only one process pulls into a file.
+
+        Of bookings those of the horizon: this one was told of others too.
+        """
+        alone = self.directory / "alone"
+        alone.mkdir()
+        text = re.sub("(?m)^(destination|journal|delta) = .*\n", "", (self.directory / "pipeline.toml").read_text())
+        (alone / "pipeline.toml").write_text(text)
+        done = forks().run(["sync", "-p", "pipeline.toml"], alone, dict(os.environ), within=300 * SLACK)
+        assert done.returncode == 0, done.stdout + done.stderr
+        days = "local_date between current_date - 29 and current_date + 59"
+        asked = f"booking_uuid in (select booking_uuid from core.bookings where {days})"
+        found = {}
+        with duckdb.connect(alone / "octo.read.duckdb", read_only=True) as db:
+            for table in all_tables():
+                if table.full_name not in KEYS.keys() - {"private.booking_contacts"}:
+                    continue
+                names = {c.name for c in table.columns}
+                told = ", ".join(sorted({"connection_id"} | names - BOOKKEEPING))
+                where = [asked] * ("booking_uuid" in names) + ["not is_deleted"] * ("is_deleted" in names)
+                wanted = f"select {told} from {table.full_name} where {' and '.join(['true', *where])}"
+                found[table.full_name] = Counter(self.ask(wanted)), Counter(db.execute(wanted).fetchall())
+        assert all(found[name][0].total() > 50 for name in ("core.bookings", "core.availability")), found
+        return {name: (here - there, there - here) for name, (here, there) in found.items() if here != there}
 
     def runs(self):
         """How runs of workers ended, or that they did not."""
