@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Write requirements.lock: every package of every group, for every platform, with hashes and without addresses. And
-# deploy/docker/requirements.lock: the same of what the image runs, which ships with the program.
+# deploy/docker/requirements.lock: the same of what the image runs, for its platforms alone; it ships with the program.
 #
 #   scripts/lock.sh            write them
 #   scripts/lock.sh --check    fail if they are of other requirements, or not what resolution makes of their own versions
@@ -32,7 +32,7 @@ write() {
   shift 2
   mkdir -p "$(dirname "$work/$file")"
   {
-    echo "# Written by scripts/lock.sh; do not edit. $what, all platforms, hashes, no addresses."
+    echo "# Written by scripts/lock.sh; do not edit. $what, hashes, no addresses."
     echo "# Install with: uv pip install --require-hashes -r requirements.lock"
     echo "# inputs: sha256:$(inputs)"
     # From inside the folder, so that no other project's or checkout's settings apply.
@@ -45,10 +45,14 @@ write() {
   fi
 }
 
-write requirements.lock "All groups and extras" --all-groups --no-group docs --all-extras
-write deploy/docker/requirements.lock "What the image of octo-sync runs" --no-default-groups --extra postgres --extra xlsx
+write requirements.lock "All groups and extras, all platforms" --all-groups --no-group docs --all-extras
+image=deploy/docker/requirements.lock
+write "$image" "What the image of octo-sync runs, Linux" --no-default-groups --extra postgres --extra xlsx
+uv run --quiet --no-project --python '>=3.11' python "$root/scripts/lock_image.py" "$work/octo-sync/uv.lock" \
+  < "$work/$image" > "$work/fitting"
+mv "$work/fitting" "$work/$image"
 
-for file in requirements.lock deploy/docker/requirements.lock; do
+for file in requirements.lock "$image"; do
   if [[ "${1:-}" == "--check" ]]; then
     if ! diff -u <(pins "$root/$file") <(pins "$work/$file"); then
       echo "lock: $file is not current; run scripts/lock.sh" >&2

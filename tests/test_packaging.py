@@ -95,7 +95,8 @@ def _below(checkout, folder, suffixes, names=()):
 def _expected(checkout):
     code = _below(checkout, "src/octo_sync", CODE, ("py.typed",))
     pipelines = {path.name for path in (checkout / "pipelines").glob("*.toml")}
-    warehouse = {n for n in _below(checkout, "warehouse", (".sql",), ("README.md",)) if not n.startswith("spark/")}
+    unread = "core/", "spark/"
+    warehouse = {n for n in _below(checkout, "warehouse", (".sql",), ("README.md",)) if not n.startswith(unread)}
     deploy = _below(checkout, "deploy", (".j2", ".sql", ".json", ".yml"), ("requirements.lock",))
     return code, pipelines, warehouse, deploy
 
@@ -120,6 +121,10 @@ def test_the_wheel_holds_the_package_the_pipelines_and_the_warehouse_and_nothing
         "octo_sync/_deploy/docker/requirements.lock",
     } <= wheel_files
     assert any(name.endswith("licenses/LICENSE") for name in wheel_files)
+
+
+def test_the_wheel_is_at_most_a_megabyte_and_a_half(wheel):
+    assert wheel.stat().st_size <= 1_500_000
 
 
 def test_the_sdist_holds_the_sources_of_the_wheel_and_what_a_build_needs(checkout, sdist_files):
