@@ -1,6 +1,7 @@
 """How much sooner several workers of one project are done: a first pull of many connections from a service that lets wait.
 
-    PYTHONPATH=. uv run python benchmarks/workers.py [--connections N] [--latency SECONDS] [--workers 1,2,4] [--share 0.2]
+    PYTHONPATH=. uv run python benchmarks/workers.py [--connections N] [--bookings N] [--latency SECONDS] [--workers 1,2,4]
+        [--share 0.2]
 
 Service, PostgreSQL (the one of the tests, `fsync` off) and workers run on the same machine; with `--share` each worker is
 limited to a share of one processor, as on a slow host of its own (as root). Each connection asks one thing after the
@@ -58,6 +59,7 @@ def main():
     """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--connections", type=int, default=16)
+    options.add_argument("--bookings", type=int, default=60, help="of each connection, beside some 1,050 departures")
     options.add_argument("--latency", type=float, default=0.2)
     options.add_argument("--workers", default="1,2,4")
     options.add_argument("--share", type=float, default=0.0, help="of one processor, for each worker; 0: no limit")
@@ -66,7 +68,9 @@ def main():
     first = None
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        sandbox = stack.enter_context(Sandbox(scratch / "sandbox", bookings=60, products=2, days=60, more=["--frozen"]))
+        sandbox = stack.enter_context(
+            Sandbox(scratch / "sandbox", bookings=given.bookings, products=2, days=60, more=["--frozen"])
+        )
         sandbox.faults({"fault": "latency", "seconds": given.latency})
         server = Server()
         stack.callback(server.remove)
