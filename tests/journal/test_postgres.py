@@ -4,19 +4,16 @@ import random
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import event, inspect
+from sqlalchemy import inspect
 from tests.faults.serving import Copy, Sandbox, canonical, until
 from tests.journal.helpers import HandClock, booking, bookings, kill, start
 
 from octo_sync.errors import JournalError, LeaseHeld
-from octo_sync.journal import Journal, Received, Timer, models, postgres, sql
+from octo_sync.journal import Journal, Received, models, postgres, sql
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, translated
 from octo_sync.model import Source
 
@@ -134,113 +131,6 @@ def test_a_table_locked_for_too_long_is_said_and_nothing_is_kept(journal: Journa
     assert journal.inbox.deliveries() == []
     journal.inbox.accept([delivery(b"1")])
     assert len(journal.inbox.deliveries()) == 1
-
-
-def test_who_takes_the_project_over_writes_alone_and_the_others_are_patient_for_a_while(
-    journal: Journal, path, clock: HandClock
-) -> None:
-    with Journal.open(path, clock=clock) as other:
-        with other.reading() as connection:
-            connection.exec_driver_sql("SET lock_timeout TO 50")
-        with journal.writing(alone=True), pytest.raises(JournalError, match="locked"):
-            other.subjects.mark([booking("b")], Source.USER)
-        with journal.writing(), pytest.raises(JournalError, match="locked"):
-            other.leases.acquire(NO_FILE, owner="other")
-        numbers: list[int] = []
-        with journal.writing(alone=True):
-            late = threading.Thread(target=lambda: numbers.append(other.subjects.mark([booking("b")], Source.USER)))
-            late.start()
-            time.sleep(0.1)
-            assert numbers == []
-        late.join(10)
-        assert journal.numbers.last() == numbers[0]
-
-
-def test_a_landing_in_the_journal_waits_for_no_other_and_nobody_for_it(
-    journal: Journal, path, clock: HandClock
-) -> None:
-    journal.subjects.mark([booking("a"), booking("b")], Source.USER)
-    [claim] = journal.subjects.claim(1, run_id="r")
-    with Journal.open(path, clock=clock) as other:
-        with other.reading() as connection:
-            connection.exec_driver_sql("SET lock_timeout TO 50")
-        with journal.writing() as half_done:
-            half_done.exec_driver_sql(sql.LANDED, (*models.key_of(claim.subject), claim.wanted_seq, "", "r", None))
-            [theirs] = other.subjects.claim(1, run_id="r", exclude=[claim.subject])
-            other.inbox.accept([delivery(b"1")])
-            other.subjects.landed([theirs], run_id="r")
-            other.runs.start("serve", "p", run_id="new", fence=1)
-            other.timers.set([Timer(subject=booking("c"), name="confirm-1", due_at=clock.now())])
-            assert other.timers.fire(clock.now()) == 1
-            other.acts.note("sync now", who="Ana")
-            other.runs.end("new", "ok")
-            other.quarantine.add_record("acme", "bookings", "k", "p", "r", "new")
-            other.erasures.request(["x"], [])
-            other.reconciliations.prune(clock.now())
-
-
-def test_a_timer_that_is_set_while_others_fire_is_neither_lost_nor_held_up(
-    journal: Journal, path, clock: HandClock
-) -> None:
-    def timer(uuid: str, hours: int = 0) -> Timer:
-        at = clock.now() + timedelta(hours=hours)
-        return Timer(subject=booking(uuid), name="confirm-1", due_at=at, source=Source.CONFIRM)
-
-    def set_meanwhile(_connection, _cursor, statement, *_) -> None:
-        if statement.startswith("SELECT connection, kind") and "FROM timers" in statement:
-            other.timers.set([timer("a", hours=1), timer("c")])
-
-    journal.timers.set([timer("a"), timer("b")])
-    with Journal.open(path, clock=clock) as other:
-        event.listen(journal._engine, "after_cursor_execute", set_meanwhile)
-        assert journal.timers.fire(clock.now()) == 2
-        event.remove(journal._engine, "after_cursor_execute", set_meanwhile)
-        left = [(one.subject, one.due_at) for one in journal.timers.rows()]
-        assert left == [(booking("c"), clock.now()), (booking("a"), clock.now() + timedelta(hours=1))]
-    assert journal.subjects.dirty_count() == 2
-
-
-def test_of_two_comparisons_at_once_one_waits_for_the_other_and_for_nothing_else(
-    journal: Journal, path, clock: HandClock
-) -> None:
-    with Journal.open(path, clock=clock) as other:
-        with other.reading() as connection:
-            connection.exec_driver_sql("SET lock_timeout TO 50")
-        with journal.reconciliations._writing():
-            other.subjects.mark([booking()], Source.USER)
-            with pytest.raises(JournalError, match="locked"):
-                other.reconciliations.prune(clock.now())
-        assert other.reconciliations.prune(clock.now()) == 0
-
-
-def test_writers_beside_each_other_do_not_wait_in_a_circle(path, clock: HandClock, postgres_server) -> None:
-    ours = bookings(20)
-
-    def work(seed: int) -> None:
-        chance = random.Random(seed)
-        with Journal.open(path, clock=clock) as journal:
-            for _ in range(60):
-                chance.shuffle(mine := [*ours])
-                match seed % 4:
-                    case 0:
-                        journal.inbox.accept([replace(delivery(b"1"), subjects=tuple(mine[:12]))])
-                        journal.subjects.mark(mine, Source.USER)
-                    case 1:
-                        due = [clock.now() + timedelta(minutes=chance.randrange(60)) for _ in mine]
-                        two = zip(mine, due[:12], strict=False)
-                        journal.timers.set(Timer(subject=one, name="confirm-1", due_at=at) for one, at in two)
-                        journal.timers.drop(mine[6:], "confirm-1")
-                    case 2:
-                        journal.timers.fire(clock.now() + timedelta(hours=2))
-                        journal.subjects.forget(mine[:3])
-                    case 3:
-                        claims = journal.subjects.claim(20, run_id="r")
-                        chance.shuffle(claims)
-                        journal.subjects.landed(claims, run_id="r")
-
-    with postgres_server.no_deadlock(), ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(work, seed) for seed in range(8)]:
-            done.result()
 
 
 def test_a_read_only_server_is_said(journal: Journal, path, admin, clock: HandClock) -> None:

@@ -88,7 +88,7 @@ class Closings(Table):
 
     def add(self, closing: Closing) -> bool:
         """Keep it, durably; False where the period is closed already, which changes nothing."""
-        return self._store.settings.add(_PREFIX + closing.period, msgspec.json.encode(closing).decode())
+        return self._store.settings.replace(_PREFIX + closing.period, None, msgspec.json.encode(closing).decode())
 
     def all(self) -> Sequence[Closing]:
         """All of them, the latest period first."""

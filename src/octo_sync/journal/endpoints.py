@@ -54,7 +54,8 @@ class Endpoints(Table):
 
     def subscription_gone(self, connection: str, subscription_id: str) -> None:
         """The service has no such subscription any more; what is on its way to its addresses is still accepted."""
-        self._store.change(sql.ENDPOINT_GONE, connection, subscription_id)
+        theirs = [row.endpoint for row in self.rows(connection, retired=True) if row.subscription_id == subscription_id]
+        self._each(sql.ENDPOINT_GONE, [(endpoint, subscription_id) for endpoint in theirs])
 
     def retire(self, endpoints: Collection[str]) -> None:
         """Accept nothing more at these addresses. Twice is fine."""

@@ -72,19 +72,20 @@ class Erasures(Table):
         """The project's key for hashes; the first who asks makes it."""
         found = self._store.settings.get(_SECRET)
         if found is None:
-            self._store.settings.add(_SECRET, fresh := make())
+            self._store.settings.replace(_SECRET, None, fresh := make())
             found = self._store.settings.get(_SECRET) or fresh
         return found
 
     def request(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
         """Ask for an erasure, durably. The owner of the warehouse notices by the counter and carries it out."""
-        asked = Erasure(
-            id=str(self._store.numbers.reserve(1)[0]),
-            people=tuple(sorted(set(people))),
-            bookings=tuple(sorted(set(bookings))),
-            requested_at=self._store.clock.now(),
-        )
-        self.note(asked)
+        with self._store.writing() as opened:
+            asked = Erasure(
+                id=str(self._store.next_number(opened)),
+                people=tuple(sorted(set(people))),
+                bookings=tuple(sorted(set(bookings))),
+                requested_at=self._store.clock.now(),
+            )
+            self._store.settings.note(opened, _PREFIX + asked.id, msgspec.json.encode(asked).decode())
         return asked
 
     def note(self, erasure: Erasure) -> None:
@@ -138,14 +139,19 @@ class Erasures(Table):
         """Replace reasons and error messages that name them; how many."""
         blanked = 0
         for table, name in _TEXTS:
-            for id_ in self._naming(table, name, is_theirs):  # a row at a time: others write subjects in another order
-                blanked += self._store.change(update(table).where(columns(table).id == id_).values({name: GONE}))
+            row = columns(table)
+            for id_, text in self._naming(
+                table, name, is_theirs
+            ):  # one at a time: others write subjects in another order
+                blanked += self._store.change(
+                    update(table).where(row.id == id_, row[name] == text).values({name: GONE})
+                )
         return blanked
 
-    def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:
+    def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[tuple[int, str]]:
         column = columns(table)[name]
         rows = self._store.ask(select(columns(table).id, column).where(column.is_not(None)))
-        return [id_ for id_, text in rows if is_theirs(text)]
+        return [(id_, text) for id_, text in rows if is_theirs(text)]
 
 
 _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (

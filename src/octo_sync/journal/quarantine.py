@@ -39,9 +39,9 @@ class Quarantine(Table):
 
     def clear(self, entries: Iterable[QuarantineEntry]) -> None:
         """These records landed fine. One that a person took off the list meanwhile does not matter."""
-        if numbers := sorted((_row_id(entry),) for entry in entries):
+        if noted := sorted((_row_id(entry), to_text(entry.last_at)) for entry in entries):
             with self._store.writing() as opened:
-                opened.exec_driver_sql("DELETE FROM quarantined_records WHERE id = ?", numbers)
+                opened.exec_driver_sql("DELETE FROM quarantined_records WHERE id = ? AND last_at = ?", noted)
 
     def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
@@ -62,15 +62,20 @@ class Quarantine(Table):
     def drop(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         """Take them off the list without a retry; the entries that were named.
 
-        A record's note goes. A subject's row goes: it counts as never verified, and the next mark starts it afresh.
+        A record's note goes. A subject's row goes: it counts as never verified, and the next mark starts it afresh. One that
+        was marked meanwhile stays.
         """
         with self._store.lock:
             entries = self._named(ids)
+            subjects = {key_of(one.subject): one for one in entries if one.what == "subject" and one.subject}
             with self._store.writing() as connection:
-                for entry in sorted(entries, key=lambda one: key_of(one.subject) if one.subject else ()):
-                    table = SubjectRow if entry.what == "subject" else QuarantinedRecord
-                    connection.execute(delete(table).where(columns(table).id == _row_id(entry)))
-            self._store.subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)
+                row = columns(SubjectRow)
+                for key in sorted(subjects):
+                    mine = row.id == _row_id(subjects[key]), row.quarantined_at.is_not(None)
+                    if connection.execute(delete(SubjectRow).where(*mine)).rowcount:
+                        self._store.subjects.let_go([Subject.from_key(*key)])
+                for number in sorted(_row_id(entry) for entry in entries if entry.what == "record"):
+                    connection.execute(delete(QuarantinedRecord).where(columns(QuarantinedRecord).id == number))
         return entries
 
     def counts(self) -> dict[tuple[str, str], int]:

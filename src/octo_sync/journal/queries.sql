@@ -95,17 +95,17 @@ SELECT connection, kind, "key", name, due_at, source FROM timers
 WHERE due_at <= ?1 ORDER BY due_at, connection, kind, "key", name LIMIT ?2
 
 -- name: FIRE_TIMERS
--- Marks for timers: ?1 now, ?2 number, ?3 a JSON array of them as they were found, ?4 priority. Several of one subject make
--- one mark, from the most demanding source.
+-- Marks for timers: ?1 now, ?2 number, ?3 a JSON array of them as they were found, in the order of their keys, ?4 priority.
+-- Several of one subject make one mark, from the most demanding source.
 INSERT INTO subjects (connection, kind, "key", wanted_seq, priority, source, marked_at, due_at)
 SELECT connection, kind, "key", ?2, ?4, source, ?1, NULL FROM (
-  SELECT connection, kind, "key", source, row_number() OVER (
+  SELECT number, connection, kind, "key", source, row_number() OVER (
     PARTITION BY connection, kind, "key" ORDER BY {SOURCE_RANK:source} DESC) AS place
   FROM (
-    SELECT json_extract(value, '$[0]') AS connection, json_extract(value, '$[1]') AS kind,
+    SELECT json_each.id AS number, json_extract(value, '$[0]') AS connection, json_extract(value, '$[1]') AS kind,
       json_extract(value, '$[2]') AS "key", json_extract(value, '$[5]') AS source
     FROM json_each(?3)) AS due) AS ranked
-WHERE place = 1 ORDER BY connection, kind, "key" {MARK_RULES}
+WHERE place = 1 ORDER BY number {MARK_RULES}
 
 -- name: FORGET_TIMER
 -- A timer that has fired goes, unless it was moved meanwhile: connection, kind, key, name, when it was due.
@@ -343,6 +343,10 @@ WHERE name = ?1 AND resolved_at IS NULL AND run_id <> ?2 AND (
 -- A setting: connection, name, value, now. What follows says what becomes of one that is there.
 INSERT INTO settings (connection, name, value, changed_at) VALUES (?, ?, ?, ?) ON CONFLICT (connection, name)
 
+-- name: KEEP_LEASE
+-- Nobody else takes what has this name-plate until the transaction ends.
+SELECT fence FROM leases WHERE name = ? /* FOR UPDATE */
+
 -- name: TAKE_SHARE
 -- The next fence, with a name-plate: ?1 name, ?2 owner, ?3 pid, ?4 host, ?5 now.
 INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at)
@@ -384,8 +388,8 @@ UPDATE endpoints SET refused_at = ?2 WHERE endpoint = ?1 AND state <> 'retired' 
 UPDATE endpoints SET state = 'retired', retired_at = ?2 WHERE endpoint = ?1 AND state <> 'retired'
 
 -- name: ENDPOINT_GONE
--- The service has no such subscription any more: connection, subscription.
-UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?
+-- The service has no such subscription any more: endpoint, subscription.
+UPDATE endpoints SET subscription_id = NULL WHERE endpoint = ? AND subscription_id = ?
 
 -- name: ABOUT
 -- The newest deliveries of a connection ?1 that name ?2, at most ?3.

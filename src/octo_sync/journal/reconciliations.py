@@ -72,9 +72,10 @@ class Reconciliations(Table):
         """
         if run.verdict == "failed" and found:
             raise ValueError("a comparison that failed has found nothing")
-        name, rows, known = run.name, self._rows(run.name, found), columns(ReconciliationRun)
+        name, known = run.name, columns(ReconciliationRun)
         early = [[_storable(value) for value in identity] for identity in seen]
         with self._writing() as opened:
+            rows = self._rows(name, found)  # in here: who is erased meanwhile waits, and finds what is stored
             if opened.execute(select(known.id).where(known.name == name, known.run_id == run.run_id)).first() is None:
                 new = resolved = 0
                 if run.verdict != "failed":

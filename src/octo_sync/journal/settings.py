@@ -28,9 +28,16 @@ class Settings(Table):
             with self._store.writing() as opened:
                 self.note(opened, name, value, connection=connection)
 
-    def add(self, name: str, value: str) -> bool:
-        """Note it of the project unless it is noted, by another process too; whether it was not."""
-        return bool(self._store.change(sql.NOTE + " DO NOTHING", "", name, value, to_text(self._store.clock.now())))
+    def replace(self, name: str, former: str | None, value: str | None, *, connection: str = "") -> bool:
+        """Note it if what is noted is still `former` (None: nothing), by another process too; whether it was."""
+        now = to_text(self._store.clock.now())
+        if former is None:
+            return bool(self._store.change(sql.NOTE + " DO NOTHING", connection, name, value, now))
+        if value is None:
+            gone = "DELETE FROM settings WHERE connection = ? AND name = ? AND value = ?"
+            return bool(self._store.change(gone, connection, name, former))
+        noted = "UPDATE settings SET value = ?, changed_at = ? WHERE connection = ? AND name = ? AND value = ?"
+        return bool(self._store.change(noted, value, now, connection, name, former))
 
     def note(self, opened: Connection, name: str, value: str, *, connection: str = "") -> None:
         """Note it in a transaction that does more."""

@@ -109,6 +109,8 @@ class Share(Lease):
         """The next fence, with a name-plate."""
         given = name, self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
         with self._store.writing(alone=name == "writer") as connection:
+            for row in (name, "writer"):  # before the numbers are looked at: who waited sees those given out meanwhile
+                connection.exec_driver_sql(sql.KEEP_LEASE, (row,))
             return int(connection.exec_driver_sql(sql.TAKE_SHARE, given).scalar_one())
 
     def _close_killed(self) -> None:

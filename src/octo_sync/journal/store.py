@@ -238,6 +238,8 @@ class Store:
         if self.fence is None or not self.database.lease_outlives_its_lock:
             return
         if self.shares is None:
+            if lasting:
+                connection.exec_driver_sql(sql.KEEP_LEASE, ("writer",))
             owns = connection.exec_driver_sql("SELECT max(fence) FROM leases").scalar_one() <= self.fence
         else:
             asked = json.dumps([f"{SHARED}{name}" for name in names or ()])

@@ -13,7 +13,7 @@ from octo_sync.model import Source, Subject
 
 _TIMED = 5
 """Priority; see `inbox.py`."""
-_FIRED_AT_ONCE = 5000
+_FIRED_AT_ONCE = 1000
 _PAGE = 1000
 
 

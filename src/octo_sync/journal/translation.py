@@ -13,7 +13,7 @@ from typing import Any
 _RULES = (
     (r"%", "%%"),
     (r" INDEXED BY \w+", ""),
-    (r"/\* (FOR SHARE) \*/", r"\1"),  # a file has one writer at a time
+    (r"/\* (FOR SHARE|FOR UPDATE) \*/", r"\1"),  # a file has one writer at a time
     # A list of values, then a list of rows: JSON arrays both.
     (
         r"SELECT (value|CAST\(value AS BIGINT\)) FROM json_each\((\?\d+)\)",

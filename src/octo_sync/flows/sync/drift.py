@@ -84,20 +84,24 @@ def accept(journal: Journal, path: str, connection: str | None = None) -> list[Q
         and path in (entry.key, entry.key.partition(".")[2])
     ]
     for entry in chosen:
-        noted = json.loads(journal.settings.get(_ACCEPTED, connection=entry.connection) or "[]")
-        journal.settings.set(_ACCEPTED, json.dumps(sorted({*noted, entry.key})), connection=entry.connection)
+        is_noted, of = False, {"connection": entry.connection}
+        while not is_noted:  # somebody else may accept another one, or the worker carry out what was accepted before
+            noted = journal.settings.get(_ACCEPTED, **of)
+            all_of_them = {*json.loads(noted or "[]"), entry.key}
+            is_noted = journal.settings.replace(_ACCEPTED, noted, json.dumps(sorted(all_of_them)), **of)
     journal.quarantine.clear(chosen)
     return chosen
 
 
 def let_through(ports: Ports) -> None:
     """Do what persons have accepted: answers are read again, and then the values go. Blocking."""
-    for connection in sorted(ports.journal.settings.everywhere(_ACCEPTED).keys() & ports.clients.keys()):
-        noted = json.loads(ports.journal.settings.get(_ACCEPTED, connection=connection) or "[]")
+    for connection, noted in sorted(ports.journal.settings.everywhere(_ACCEPTED).items()):
+        if connection not in ports.clients:
+            continue
         statements = [
             statement
-            for noun, _, path in (key.partition(".") for key in noted)
+            for noun, _, path in (key.partition(".") for key in json.loads(noted))
             for statement in accepting(connection, noun, path, ports.clock.now())
         ]
         ports.warehouse.run_script(statements)
-        ports.journal.settings.set(_ACCEPTED, None, connection=connection)
+        ports.journal.settings.replace(_ACCEPTED, noted, None, connection=connection)
