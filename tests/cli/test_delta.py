@@ -148,7 +148,16 @@ def test_what_a_project_of_files_publishes_is_in_delta_tables_too(project):
         named = "select schema_name || '/' || table_name from duckdb_columns() where schema_name in ('core', 'ops', 'marts')"
         assert before.keys() == {name for (name,) in db.execute(named).fetchall()}
         for name, version in before.items():
-            db.register("there", deltalake.DeltaTable(str(root / name), version=version).to_pyarrow_dataset())
+            there = deltalake.DeltaTable(str(root / name), version=version)
+            schema_and_name = name.split("/")
+            asked = "select comment from duckdb_{} where schema_name = $1 and {}_name = $2"
+            tables, views = (asked.format(f"{kind}s()", kind) for kind in ("table", "view"))
+            ((told,),) = db.execute(f"{tables} union all {views}", schema_and_name).fetchall()
+            assert there.metadata().description == told, name
+            asked = "select column_name, comment from duckdb_columns() where schema_name = $1 and table_name = $2"
+            meant = {field.name: field.metadata.get("comment") for field in there.schema().fields}
+            assert meant == dict(db.execute(asked, schema_and_name).fetchall()), name
+            db.register("there", there.to_pyarrow_dataset())
             here = ", ".join(
                 f"{column}::varchar" if kind == "TIMESTAMP" else column
                 for column, kind, *_ in db.execute(f"describe {name.replace('/', '.')}").fetchall()

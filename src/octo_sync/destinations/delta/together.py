@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.delta.lake import FENCE, SETTINGS
-from octo_sync.destinations.delta.tables import KEPT_HOURS, flush, opened, overwrite, readable, sweep
+from octo_sync.destinations.delta.tables import KEPT_HOURS, described, flush, opened, overwrite, readable, sweep
 from octo_sync.destinations.reading import Reader, TableInfo
 from octo_sync.errors import WriterFenced
 
@@ -70,19 +70,21 @@ class Together:
         at: datetime,
         *,
         marks: Mapping[str, int] = _NONE,
+        meant: Mapping[str, str] = MappingProxyType({}),
         beside: Mapping[str, int] = _NONE,
     ) -> list[Written]:
         """Write each table whole to `root/NAME`, and last which versions belong together; what was written.
 
-        One stays as it is where its mark, a number that other rows would not have, is that of its last writing. `beside` are
-        versions of other tables that belong to them. With the first writing of a day former files go, after `KEPT_HOURS`.
+        One stays as it is where its mark, a number that other rows would not have, is that of its last writing. `meant` says
+        what a table is, where it is new. `beside` are versions of other tables that belong to them. With the first writing of
+        a day former files go, after `KEPT_HOURS`.
         """
         import pyarrow as pa  # noqa: PLC0415 - commands start fast
 
         number, before = int(at.timestamp() * 1_000_000), self._there
         kept = {name for name in tables.keys() & marks.keys() if before.get(name, {}).get("mark") == marks[name]}
         done = {
-            name: _written(f"{self._root}/{name}", self._put(name, batches(), marks.get(name, number)))
+            name: _written(f"{self._root}/{name}", self._put(name, batches(), marks.get(name, number), meant.get(name)))
             for name, batches in tables.items()
             if name not in kept
         }
@@ -117,13 +119,12 @@ class Together:
     def _opened(self, name: str) -> "DeltaTable | None":
         return opened(f"{self._root}/{name}")
 
-    def _put(self, name: str, batches: "pa.RecordBatchReader", mark: int) -> "DeltaTable":
+    def _put(self, name: str, batches: "pa.RecordBatchReader", mark: int, meant: str | None = None) -> "DeltaTable":
         """Write the version after the one that is there; nobody else's comes in between."""
         table = self._state if name == self._name else self._opened(name)
         marks = {self._name: mark} | ({} if self._fence is None else {FENCE: self._fence})
-        return overwrite(
-            f"{self._root}/{name}", table, readable(batches), marks, made={"configuration": {**self._settings}}
-        )
+        made = {"configuration": {**self._settings}, "description": meant}
+        return overwrite(f"{self._root}/{name}", table, readable(batches), marks, made=made)
 
 
 def publish(
@@ -132,11 +133,17 @@ def publish(
     """Write a copy's tables of these schemas as `SCHEMA/NAME`; they and those `beside` are one state."""
     tables = {f"{table.schema}/{table.name}": table for table in reader.tables() if table.schema in schemas}
     into.write(
-        {name: partial(reader.batches, f"select * from {table.quoted}") for name, table in tables.items()},
+        {name: partial(_batches, reader, table) for name, table in tables.items()},
         at,
+        meant={name: table.description for name, table in tables.items()},
         marks={name: _mark(reader, table) for name, table in tables.items()},
         beside=beside,
     )
+
+
+def _batches(reader: Reader, table: TableInfo) -> "pa.RecordBatchReader":
+    meant = {column.name: column.description for column in table.columns}
+    return described(readable(reader.batches(f"select * from {table.quoted}")), meant)
 
 
 def published(root: str, fence: int | None = None) -> Together:
@@ -149,7 +156,7 @@ def _mark(reader: Reader, table: TableInfo) -> int:
     names = ", ".join(f'"{column.name}"' for column in table.columns)
     # Hashed twice, because DuckDB's hash of several values lets the last one through.
     ((rows, number),) = reader.query(f"select count(*), sum(hash(hash({names}))) from {table.quoted}").rows
-    told = repr((rows, number, [(column.name, column.type) for column in table.columns]))
+    told = repr((rows, number, [(column.name, column.type, column.description) for column in table.columns]))
     return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest())
 
 

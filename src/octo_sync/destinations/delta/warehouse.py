@@ -18,7 +18,7 @@ from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.delta.lake import BUCKET, MONTH, Lake, Landed
 from octo_sync.destinations.delta.note import Note
 from octo_sync.destinations.delta.partitions import Digests, changed, condition, digests, rows_of
-from octo_sync.destinations.delta.tables import KEPT_HOURS, readable
+from octo_sync.destinations.delta.tables import KEPT_HOURS, described, readable
 from octo_sync.destinations.delta.tables import translated as lake_errors
 from octo_sync.destinations.delta.together import publish, published
 from octo_sync.destinations.duckdb.carry_over import OWN
@@ -151,16 +151,11 @@ class DeltaWarehouse(DuckDBWarehouse):
         self, select: str, values: list[list[Any]], meant: Mapping[str, str], cursors: contextlib.ExitStack
     ) -> "pa.RecordBatchReader":
         """What a query finds, each column with what it means, where that is to be written."""
-        import pyarrow as pa  # noqa: PLC0415 - commands start fast
-
         # A cursor of its own: when a write fails, what was not read to its end would block all else.
         cursor = cursors.enter_context(contextlib.closing(self._db.cursor()))
         cursor.execute("set timezone = 'UTC'").fetchall()
         found = readable(cursor.sql(select, params=values).to_arrow_reader(BATCH_ROWS))
-        if not meant:
-            return found
-        schema = pa.schema([field.with_metadata({"comment": meant[field.name]}) for field in found.schema])
-        return pa.RecordBatchReader.from_batches(schema, found)
+        return described(found, meant) if meant else found
 
     @contextlib.contextmanager
     def _once(self, fence: Fence) -> Iterator[Run]:
