@@ -235,6 +235,28 @@ def test_who_takes_a_connection_over_goes_on_with_what_its_former_owner_has_aske
     }
 
 
+def test_who_takes_a_connection_over_waits_as_long_as_its_former_owner_was_asked_to(tmp_path):
+    async def life(service):
+        async with service.project(tmp_path).opened(transport=service.way) as opened:
+            client, waits = opened.ports.clients["main"], {}
+            shared = dataclasses.replace(opened.ports, share=SimpleNamespace(owned={"main": 1}))
+            for name, after in (("former", 0.0), ("next", 10.0), ("late", 31.0)):
+                await asyncio.sleep(after)
+                client.budget = Budget(client.connection.limits)
+                paces = Paces(dataclasses.replace(shared, run_id=name))
+                if name == "former":
+                    client.budget.wait()
+                    client.budget.heard(429, started=service.loop.time(), asked=40.0)
+                    client.budget.over()
+                    paces.note(list(SubjectKind), at_once=True)
+                else:
+                    paces.take("main")
+                waits[name] = round(client.budget.wait())
+            return waits
+
+    assert lived(life, bookings=1, days=1, products=1) == {"former": 40, "next": 30, "late": 0}
+
+
 @pytest.mark.deep(1)
 def test_one_connection_that_is_held_leaves_the_others_alone(tmp_path):
     async def life(service):

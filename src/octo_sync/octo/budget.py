@@ -187,8 +187,13 @@ class Budget:
         pace = self.permits
         return self._sent(now - pace.seconds * SLACK) if pace else 0
 
-    def charge(self, requests: int, now: float) -> None:
-        """Another process has asked so many just now. To be called before anything is asked here."""
+    def held(self, now: float) -> float:
+        """Seconds for which the service wants no request; 0.0: it takes one."""
+        return max(0.0, self._paused_until - now, self._left_until - now if self._left < 1 else 0.0)
+
+    def charge(self, requests: int, now: float, *, held: float = 0.0) -> None:
+        """Another process has asked so many just now, and has been `held`. To be called before anything is asked here."""
+        self._paused_until, self._is_alone = now + held, held > 0
         self._started.extend([now] * requests)
         self._tokens, self._filled_at, self._passed_since = 0.0, now, now
 

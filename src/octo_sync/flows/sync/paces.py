@@ -21,7 +21,8 @@ log = logging.getLogger("octo_sync")
 _PACE = "pace"
 """The journal's setting of a connection whose service permits so many requests in so many seconds, and since when."""
 _ASKED = "asked lately"
-"""The journal's setting of a connection that several workers share: how much of its pace is used up, when, and by whom."""
+"""The journal's setting of a connection that several workers share: how much of its pace is used up, until when the service
+wants no request, when that was seen, and by whom."""
 _FORGOTTEN = timedelta(days=1)
 """After which it is found out anew: it may have been taken for what it is not, and services change their mind, too."""
 _AFRESH = timedelta(hours=1)
@@ -56,7 +57,7 @@ class Paces:
 
     def __init__(self, ports: Ports) -> None:
         self._ports, self._noted_at, self._time = ports, -inf, asyncio.get_running_loop().time
-        self._asked: dict[str, int] = {}
+        self._asked: dict[str, tuple[int, int]] = {}
         self._known = {name: _noted(ports.journal, name, ports.clock) for name in ports.clients}
 
     def take(self, connection: str) -> None:
@@ -67,9 +68,11 @@ class Paces:
         asked = json.loads(self._ports.journal.settings.get(_ASKED, connection=connection) or "null")
         if asked is None or asked["by"] == self._ports.run_id:
             return
-        age = self._ports.clock.now() - datetime.fromisoformat(asked["at"])
-        if (permits := budget.permits) and age < timedelta(seconds=permits.seconds):
-            budget.charge(asked["requests"], self._time())
+        age = (self._ports.clock.now() - datetime.fromisoformat(asked["at"])).total_seconds()
+        permits, held = budget.permits, max(0.0, asked.get("held", 0.0) - age)
+        requests = asked["requests"] if permits and age < permits.seconds else 0
+        if requests or held:
+            budget.charge(requests, self._time(), held=held)
 
     def note(self, kinds: Collection[SubjectKind], *, at_once: bool = False) -> None:
         """Remember what was found out, and say when what is owed of `kinds` will be done; about once a second. Blocking."""
@@ -101,10 +104,17 @@ class Paces:
 
     def _note_asked(self, name: str, client: "OctoClient") -> None:
         """What the next owner of the connection has to count as its own."""
-        asked = client.budget.asked(self._time())
-        if asked and asked != self._asked.get(name):
-            self._asked[name] = asked
-            said = {"requests": asked, "at": self._ports.clock.now().isoformat(), "by": self._ports.run_id}
+        now = self._time()
+        asked, held = client.budget.asked(now), client.budget.held(now)
+        seen = asked, round(now + held) if held > _EVERY else 0
+        if any(seen) and seen != self._asked.get(name):
+            self._asked[name] = seen
+            said = {
+                "requests": asked,
+                "held": held,
+                "at": self._ports.clock.now().isoformat(),
+                "by": self._ports.run_id,
+            }
             self._ports.journal.settings.set(_ASKED, json.dumps(said), connection=name)
 
     def _expect(self, kinds: Collection[SubjectKind]) -> None:
