@@ -111,13 +111,22 @@ def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):
     inside = project.ok("status")
     with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
         journal.execute("update leases set released_at = acquired_at")
-    gone = project.ok("status")
+    left = project("status")
+    gone = left.stdout
 
     assert re.search(rf"^Running +serve, user me \(pid {os.getpid()} ", going_on, re.MULTILINE)
     assert "Last run" not in going_on, "the line above says it"
     assert re.search(r"^Last run +pull, running since \d+ (s|min) ", inside, re.MULTILINE)
     assert re.search(r"^Last run +pull cut off, begun \d+ (s|min) ago ", gone, re.MULTILINE)
     assert "Running" not in gone
+    assert left.returncode == 3
+
+
+def test_what_was_verified_while_the_clock_was_ahead_is_as_old_as_it_was_ahead(project):
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.execute("update subjects set landed_at = replace(landed_at, substr(landed_at, 1, 4), '2099')")
+    told = project("status", "--fail-if-stale", "26h")
+    assert told.returncode == 3, told.stdout
 
 
 def test_verify_says_that_it_asked_nobody(looked):

@@ -95,11 +95,19 @@ def test_with_both_databases_in_postgresql_receivers_and_workers_are_several(dep
 
     assert "PersistentVolumeClaim" not in documents(files)
     assert {name: spec["replicas"] for name, spec in found.items()} == {"octo-sync": 2, "octo-sync-worker": 2}
-    for name, only in (("octo-sync", ["receiver", "--only", "dashboard"]), ("octo-sync-worker", ["worker"])):
+    for name, only in (
+        ("octo-sync", ["receiver", "--only", "dashboard"]),
+        ("octo-sync-worker", ["worker", "--only", "receiver"]),
+    ):
         assert "strategy" not in found[name]  # a new one comes before a former one goes
         pod = found[name]["template"]["spec"]
         (container,) = pod["containers"]
-        assert container["args"][4 : 5 + len(only)] == ["--only", *only]
+        assert container["args"][4:] == ["--only", *only, "--bind", "0.0.0.0:9797"]
+        assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+        paused = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command")
+        assert (paused, pod["terminationGracePeriodSeconds"]) == (
+            (["sleep", "5"], 15) if name == "octo-sync" else (None, 10)
+        )
         assert {"name": "data", "emptyDir": {}} in pod["volumes"]
         assert found[name]["selector"]["matchLabels"] == found[name]["template"]["metadata"]["labels"]
     scaler = yaml.safe_load(scaling(files))

@@ -6,11 +6,13 @@ import json
 import time
 from collections import Counter
 
+import httpx
 import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.flows.virtual import lived
 
 from octo_sync.errors import ServiceUnavailable
+from octo_sync.flows.sync.fetch import _count
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
 from octo_sync.flows.sync.work import Worker
@@ -274,6 +276,43 @@ async def test_an_answer_that_is_too_large_is_asked_for_in_smaller_windows(proje
     result = await copy.sync()
     assert (result.status, result.failed) == ("ok", {})
     assert copy.differences() == []
+
+
+@pytest.mark.parametrize("odd", [{}, {"unitItems": [], "extras": {"unitItems": []}}], ids=["lacks", "has it twice"])
+def test_a_list_that_is_cut_is_noticed_where_a_record_has_its_tickets_not_once(odd):
+    records = [odd, *({"unitItems": []} for _ in range(99))]
+    assert _count(json.dumps(records).encode()) == 100
+    assert _count(json.dumps(records * 3).encode()) != 100
+
+
+async def test_a_byte_that_is_no_text_in_a_field_that_nobody_reads_stops_nothing(project):
+    def edit(request, answer):
+        if not request.url.path.endswith("/bookings"):
+            return None
+        body = answer.content.replace(b'"uuid"', b'"ours": "caf\xe9", "uuid"', 1)
+        return httpx.Response(200, content=body, headers={"Content-Type": "application/json"})
+
+    copy = project(sync={"raw": ["bookings"]})
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+    ((kept,),) = copy.query(
+        "select count(*) from personal.raw.records where payload like '%caf\N{REPLACEMENT CHARACTER}%'"
+    )
+    assert kept > 0
+
+
+async def test_a_run_that_breaks_without_a_sentence_of_ours_has_failed(project, monkeypatch):
+    def broken(*_, **_more):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("octo_sync.flows.sync.run.how_it_went", broken)
+    copy = project()
+    with pytest.raises(ZeroDivisionError):
+        await copy.sync()
+    async with copy.opened() as opened:
+        (last,) = opened.journal.runs.last()
+    assert (last.status, last.error) == ("failed", "It broke (ZeroDivisionError); please report this.")
 
 
 async def _pulled(project, service):

@@ -253,6 +253,16 @@ async def test_an_erased_person_is_in_no_byte_of_the_project_and_a_full_pull_doe
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(5)
+async def test_an_erased_booking_whose_service_spells_its_uuid_otherwise_stays_erased(project, service, guest):
+    copy = await pulled(project, guest)
+    await forget(copy, bookings=[guest[0]])
+    await copy.sync(transport=wire(guest, **{guest[0]: {"uuid": guest[0].upper()}}), publishing=True)
+    rows = "select email_address from personal.private.booking_contacts where lower(booking_uuid) = $1"
+    assert {email for (email,) in copy.query(rows, guest[0])} <= {None}
+    assert not [row for row in copy.query("select payload from personal.raw.records") if guest[0].upper() in str(row)]
+
+
 @pytest.mark.deep(8)
 async def test_a_later_booking_of_an_erased_person_is_kept_without_her(project, service, guest):
     copy = await pulled(project, guest)

@@ -13,7 +13,7 @@ from scripts import metrics as page
 from tests.absent import absent
 
 from octo_sync.cli import root
-from octo_sync.receiver.metrics import CATALOGUE
+from octo_sync.receiver.metrics import _READ, CATALOGUE
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 DASHBOARD = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
@@ -69,6 +69,22 @@ def test_a_query_for_what_there_is_not_is_found():
     assert wrong('octo_sync_requests_total{kind="x"}') == ["octo_sync_requests_total{kind}"]
     assert wrong("max by (bucket) (octo_sync_lag_seconds)") == ["by (bucket)"]
     assert wrong('histogram_quantile(0.5, sum by (le) (octo_sync_acknowledge_seconds_bucket{job="a"}))') == []
+
+
+OF_THE_JOURNAL = {each.shown for each in _READ if each.name != "octo_sync_requests"}
+"""What each receiver tells of the whole project, so that the sum over several receivers is a multiple of it."""
+
+
+def test_what_each_of_several_receivers_tells_of_the_project_is_never_added_up():
+    queries = [target["expr"] for panel in PANELS for target in panel["targets"]] + [rule["expr"] for rule in ALERTS]
+    added = [
+        q
+        for q in queries
+        for name in re.findall(r"sum[^(]*(?:\([^)]*\) )?\((?:\w+\()?(octo_sync_\w+)", q)
+        if name in OF_THE_JOURNAL
+    ]
+    assert added == []
+    assert OF_THE_JOURNAL & set(re.findall(r"octo_sync_\w+", str(queries)))
 
 
 def test_every_metric_is_on_the_dashboard():

@@ -106,6 +106,9 @@ def test_what_booking_dates_mean_is_told_from_the_answer():
     assert booking_dates_mean([(inside, before), (after, inside)], NOVEMBER) == "unknown"
     assert booking_dates_mean([(None, before), (after, None)], NOVEMBER) == "either"
     assert booking_dates_mean([], NOVEMBER) == "either"
+    # a tour of the evening before, where the service counts days in UTC
+    assert booking_dates_mean([(date(2026, 10, 31), before), (inside, inside)], NOVEMBER) == "travel"
+    assert booking_dates_mean([(date(2026, 10, 31), inside), (inside, inside)], NOVEMBER) == "either"
     # created late on the last day, in another zone than UTC
     assert booking_dates_mean([(after, date(2026, 12, 1))], NOVEMBER) == "creation"
     assert booking_dates_mean([(after, date(2026, 10, 31))], NOVEMBER) == "creation"

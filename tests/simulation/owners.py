@@ -52,7 +52,8 @@ class Owners:
         """Each connection is owned by one of those who live, with the fence that the journal names, or free."""
         world = self._world
         with sqlite3.connect(f"file:{world.pipeline.journal_path}?mode=ro", uri=True) as db:
-            rows = db.execute("select name, fence from leases where released_at is null").fetchall()
+            asked = "select name, fence from leases where released_at is null and name not like 'worker %'"
+            rows = db.execute(asked).fetchall()
         db.close()
         for name, fence in rows:
             connection = name.removeprefix("connection ")

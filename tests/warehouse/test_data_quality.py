@@ -28,7 +28,8 @@ def found(engine):
 
         def look(name, *versions, **values):
             for table, row in [(f"core.{name}", values), *(("core.availability_history", v) for v in versions)]:
-                plant = insert(by_name(table), **{**LIVE, **SEEN, **row, "connection_id": "'odd'"})
+                usual = {"status": "'CONFIRMED'"} if table == "core.bookings" else {}
+                plant = insert(by_name(table), **{**LIVE, **SEEN, **usual, **row, "connection_id": "'odd'"})
                 stack.enter_context(planted(engine, plant, f"delete from {table} where connection_id = 'odd'"))
             rows = engine.query("select rule, field, value, since from marts.data_quality order by rule, field").rows
             return [(rule, field, value, since.day) for rule, field, value, since in rows]
@@ -54,6 +55,8 @@ def test_a_faithful_service_breaks_no_rule(engine):
          [("date_out_of_range", "utc_cutoff_at", "9999-12-31", 9)]),
         ("availability", {"oddities": "'stands_twice:unitPricing'"}, [("stands_twice", "unitPricing", None, 9)]),
         ("bookings", {"unit_count": 1}, []),
+        ("bookings", {"unit_count": 1, "status": "'CHECKED_IN'"}, [("unknown_status", "status", "CHECKED_IN", 9)]),
+        ("bookings", {"unit_count": 1, "status": "'NOSHOW'"}, []),
         ("bookings", {"unit_count": 0, "is_test": "true"}, []),
         ("bookings", {"unit_count": 0}, [("no_ticket", "unit_count", "0", 9)]),
         ("bookings", {"utc_expires_at": "timestamptz '9999-12-31 23:59:59+00'", "local_date": "date '0001-01-01'"},

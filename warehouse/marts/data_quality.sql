@@ -3,7 +3,7 @@
 -- description: What the service says although it cannot be so. It is in the copy as it was said where a column can hold it, and stops nothing. Test bookings are left out.
 -- column: product_name: Title, else internal name, else id.
 -- column: availability_id: OCTO availability id, unique inside its option only; null where it is about a product.
--- column: rule: more_vacancies_than_capacity, oversold (fewer than 0 places left), capacity_below_zero, not_countable (beyond a billion), no_ticket, stands_twice (an entry of a list, as a ticket or a price: the last one counts; extras and taxes, which have no id, are added up), unknown_time_zone or date_out_of_range (before 1970 or after 2199).
+-- column: rule: more_vacancies_than_capacity, oversold (fewer than 0 places left), capacity_below_zero, not_countable (beyond a billion), no_ticket, unknown_status (none of OCTO's: such a booking counts as sold in no mart), stands_twice (an entry of a list, as a ticket or a price: the last one counts; extras and taxes, which have no id, are added up), unknown_time_zone or date_out_of_range (before 1970 or after 2199).
 -- column: field: The column it is about, or the field of the record where no column can hold it.
 -- column: value: What stands there; null where no column can hold it.
 -- column: since: Since when the copy says so: for vacancies and capacity as far back as versions are kept; for the rest since the row was last written, and it may have said so before.
@@ -108,6 +108,11 @@ found as (
     connection_id, product_id, option_id, availability_id, booking_uuid, 'no_ticket', 'unit_count', '0', last_seen_at_utc
   from bookings
   where unit_count = 0
+  union all
+  select
+    connection_id, product_id, option_id, availability_id, booking_uuid, 'unknown_status', 'status', status, last_seen_at_utc
+  from bookings
+  where status not in ('ON_HOLD', 'PENDING', 'CONFIRMED', 'REDEEMED', 'NOSHOW', 'CANCELLED', 'EXPIRED', 'REJECTED')
   union all
   select
     n.connection_id, n.product_id, n.option_id, n.availability_id, n.booking_uuid, split_part(o.note, ':', 1),

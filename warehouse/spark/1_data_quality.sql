@@ -236,6 +236,29 @@ WITH departures AS (
     unit_count = 0
   UNION ALL
   SELECT
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    booking_uuid,
+    'unknown_status',
+    'status',
+    status,
+    last_seen_at_utc
+  FROM bookings
+  WHERE
+    NOT status IN (
+      'ON_HOLD',
+      'PENDING',
+      'CONFIRMED',
+      'REDEEMED',
+      'NOSHOW',
+      'CANCELLED',
+      'EXPIRED',
+      'REJECTED'
+    )
+  UNION ALL
+  SELECT
     n.connection_id,
     n.product_id,
     n.option_id,

@@ -43,6 +43,8 @@ def command(
     parts = frozenset(only) or PROGRAM_PARTS
     if open_ and "dashboard" not in parts:
         raise click.UsageError("--open shows the dashboard, and --only leaves it out.")
+    if bind and "receiver" not in parts:
+        raise click.UsageError("--bind is where the receiver listens, and --only leaves it out; add --only receiver.")
     flags = {"webhooks.bind": bind, "dashboard.bind": dashboard, "log_format": log_format_}
     loaded = _for_the_dashboard(pipeline, directory, flags) if parts == {"dashboard"} else None
     loaded = loaded or options.load_pipeline(directory, pipeline, **flags)

@@ -54,7 +54,7 @@ def command(project: options.Places, *, limit: str | None) -> int:
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
     # Whoever asks has to see that a run brought nothing, whatever the copy was before and whatever went well since.
-    return 3 if stale or any(run.status == "failed" for run in found.failures) else 0
+    return 3 if stale or any(run.status in {"failed", "running"} for run in found.failures) else 0
 
 
 def _seconds(limit: str | None) -> float | None:
@@ -110,7 +110,8 @@ def _running(found: Status) -> None:
         since = console.instant_text(running.since)
         console.label("Running", f"{running.owner} (pid {running.pid} on {running.host}), since {since}")
     for worker in found.workers:
-        console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
+        does = f"works on {', '.join(worker.connections)}" if worker.connections else "has nothing to do now"
+        console.label("Worker", f"pid {worker.pid} on {worker.host} {does}")
 
 
 def _last_run(found: Status, now: datetime) -> None:

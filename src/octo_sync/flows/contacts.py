@@ -103,7 +103,7 @@ class Privacy:
         with self.lock:
             if erasure.people:
                 self._people.setdefault(self._key(erasure.key), set()).update(erasure.people)
-            self._bookings |= set(erasure.bookings)
+            self._bookings |= {uuid.casefold() for uuid in erasure.bookings}
             self.forget(erasure.contacts or ())
 
     def forget(self, contacts: Iterable[ContactKey]) -> None:
@@ -111,7 +111,7 @@ class Privacy:
         with self.lock:
             self.number += 1
             for connection, uuid, item in contacts:
-                self._contacts[connection, uuid].add(item)
+                self._contacts[connection, uuid.casefold()].add(item.casefold())
 
     # -- who it is ----------------------------------------------------------------------------------------------
 
@@ -215,13 +215,13 @@ class Privacy:
 
     def _erased_items(self, connection: str, record: Booking) -> set[str] | None:
         """The contacts of a booking that were erased, by unit item ('' = the booking's own); None: nothing was erased."""
-        uuid = str(record.uuid)
+        uuid = str(record.uuid).casefold()  # services change the case, and it is the same booking
         contacts = {"": record.contact or None}
         contacts |= {str(item.uuid): item.contact or None for item in record.unit_items or ()}
         if uuid in self._bookings:
             return set(contacts)
         known = self._contacts.get((connection, uuid))
-        erased = set(known or ()) & set(contacts)
+        erased = {item for item in contacts if item.casefold() in (known or ())}
         erased |= {item for item, c in contacts.items() if c and self.is_erased(c)}
         if known is None and not erased and not self._mentions_somebody(record):
             return None

@@ -12,7 +12,7 @@ from octo_sync.journal import sql
 from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import LeaseRow, columns, to_text
-from octo_sync.journal.store import SHARED, Table
+from octo_sync.journal.store import SHARED, WORKER, Table
 
 KILLED = "The process ended without closing the run (killed, or the machine stopped); what it owed is still marked."
 
@@ -78,6 +78,11 @@ class Leases(Table):
         row = columns(LeaseRow)
         held = self._store.rows(select(LeaseRow).where(row.name.like(f"{SHARED}%"), row.released_at.is_(None)))
         return {each.name.removeprefix(SHARED): each for each in held}
+
+    def workers(self) -> list[LeaseRow]:
+        """All workers, where several share the project; who was killed is still named."""
+        row = columns(LeaseRow)
+        return self._store.rows(select(LeaseRow).where(row.name.like(f"{WORKER}%")).order_by(row.acquired_at, row.name))
 
     def last(self) -> LeaseRow | None:
         """Who holds the lease, or held it last; None before the first."""

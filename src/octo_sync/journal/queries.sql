@@ -355,6 +355,14 @@ ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, owner = excluded.owner,
   acquired_at = excluded.acquired_at, released_at = NULL
 RETURNING fence
 
+-- name: WORKER
+-- A worker of several: name, owner, pid, host, now. It owns nothing by that.
+INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at) VALUES (?, 0, ?, ?, ?, ?, NULL)
+
+-- name: NO_WORKER
+-- It has ended: name.
+DELETE FROM leases WHERE name = ?
+
 -- name: TAKE_LEASE
 -- The one writer's: owner, pid, host, now.
 UPDATE leases SET fence = (SELECT max(fence) FROM leases) + 1, owner = ?, pid = ?, host = ?, acquired_at = ?, released_at = NULL

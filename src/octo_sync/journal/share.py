@@ -13,7 +13,7 @@ from octo_sync.journal import sql
 from octo_sync.journal.faults import translated
 from octo_sync.journal.lease import KILLED, Lease
 from octo_sync.journal.models import LeaseRow, Run, columns, to_text
-from octo_sync.journal.store import SHARED
+from octo_sync.journal.store import SHARED, WORKER
 
 if TYPE_CHECKING:
     from octo_sync.journal.postgres import SessionLease
@@ -40,6 +40,7 @@ class Share(Lease):
         # Of one who does not keep it tells its runs from others', and that it was given out wakes the others.
         super().__init__(journal.leases, lock, self._noted("writer") if self.keeps else self._numbered())
         lock.hold(_living(self.fence))
+        journal.change(sql.WORKER, _living(self.fence), *self._plate)
         journal.fence, journal.shares = self.fence, {}
         self._close_killed()
 
@@ -92,6 +93,7 @@ class Share(Lease):
             try:
                 for connection, fence in owned.items():
                     self._sign_off(connection, fence)
+                self._store.change(sql.NO_WORKER, _living(self.fence))
             finally:
                 super().release()
                 if self._store.fence == self.fence:
@@ -105,28 +107,36 @@ class Share(Lease):
         with self._store.writing() as connection:
             return self._store.next_number(connection)
 
+    @property
+    def _plate(self) -> tuple[str, int, str, str]:
+        return self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
+
     def _noted(self, name: str) -> int:
         """The next fence, with a name-plate."""
-        given = name, self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
+        given = name, *self._plate
         with self._store.writing(alone=name == "writer") as connection:
             for row in (name, "writer"):  # before the numbers are looked at: who waited sees those given out meanwhile
                 connection.exec_driver_sql(sql.KEEP_LEASE, (row,))
             return int(connection.exec_driver_sql(sql.TAKE_SHARE, given).scalar_one())
 
     def _close_killed(self) -> None:
-        """Runs of workers that live no more are over."""
-        run = columns(Run)
-        for (fence,) in self._store.ask(select(run.fence).where(run.status == "running").distinct()):
-            if fence == self.fence or not self._session.hold(_living(fence)):
+        """Workers that live no more are named no more, and their runs are over."""
+        run, mine = columns(Run), _living(self.fence)
+        running = self._store.ask(select(run.fence).where(run.status == "running").distinct())
+        named = {_living(fence) for (fence,) in running} | {row.name for row in self._store.leases.workers()}
+        for name in sorted(named - {mine}):
+            if not self._session.hold(name):
                 continue
             killed = {"status": "killed", "ended_at": self._store.clock.now(), "error": KILLED}
-            self._store.change(update(Run).where(run.fence == fence, run.status == "running").values(**killed))
-            self._session.drop(_living(fence))
+            theirs = run.fence == int(name.removeprefix(WORKER)), run.status == "running"
+            self._store.change(update(Run).where(*theirs).values(**killed))
+            self._store.change(sql.NO_WORKER, name)
+            self._session.drop(name)
 
 
 def _living(fence: int) -> str:
     """What the lock of a worker is called that lives."""
-    return f"worker {fence}"
+    return f"{WORKER}{fence}"
 
 
 def join(journal: "Journal", *, owner: str) -> Share:

@@ -46,6 +46,8 @@ MIGRATIONS: tuple[tuple[int, tuple[str | type[SQLModel], ...]], ...] = (
 models whose table it makes. When the columns of such a model change, the two changes become one here."""
 SHARED = "connection "
 """What the name of a connection's row in `leases` begins with."""
+WORKER = "worker "
+"""What the name of a worker's row there begins with, where several share the project."""
 _FIRST = 1
 """The schema that octo-sync 0.2 made."""
 

@@ -137,6 +137,7 @@ class OctoClient(Typed):
             {
                 "Accept": "application/json",
                 "Accept-Encoding": "gzip, deflate",
+                "Cache-Control": "no-cache",  # an older answer, kept on the way, would pass for what is so now
                 "User-Agent": f"octo-sync/{__version__}",
                 **connection.headers,
             }

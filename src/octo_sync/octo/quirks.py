@@ -9,7 +9,7 @@ from octo_sync.model import Connection, Window
 from octo_sync.octo.answer import Answer
 
 CAP = 100
-CREATION_SLACK = timedelta(days=1)
+SLACK = timedelta(days=1)
 SPELLINGS = ("/notifications/subscriptions", "/notifications/subcriptions")
 
 # What each capability adds, for the operations where it always adds something.
@@ -109,14 +109,15 @@ def booking_dates_mean(
     """What the service took the window's days for (Q9), from each booking's (travel date, date of creation in UTC).
 
     One meaning must fit every booking and the other fail for at least one; `either` when both fit (as in a month whose few
-    bookings were made in it), `unknown` when neither does. A day's slack covers the creation's zone.
+    bookings were made in it), `unknown` when neither does. A day's slack covers the zone in which the service counts days.
     """
+    first, last = window.start - SLACK, window.end + SLACK
     travel_fits = creation_fits = True
     for travel, created in dates:
         if travel is None or created is None:
             continue
-        travel_fits = travel_fits and window.start <= travel <= window.end
-        creation_fits = creation_fits and window.start - CREATION_SLACK <= created <= window.end + CREATION_SLACK
+        travel_fits = travel_fits and first <= travel <= last
+        creation_fits = creation_fits and first <= created <= last
     if travel_fits == creation_fits:
         return "either" if travel_fits else "unknown"
     return "travel" if travel_fits else "creation"

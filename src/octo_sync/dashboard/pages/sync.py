@@ -197,6 +197,9 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
         f"{found.running.owner} has been running since {wording.instant(found.running.since)}." if found.running else ""
     )
     items: list[Item] = [table]
+    if found.workers:
+        at_work = [(f"{each.pid} on {each.host}", ", ".join(each.connections) or "none now") for each in found.workers]
+        items.append(Table("Workers", [Column("Process"), Column("Connections")], at_work))
     for title, waiting in (
         ("Deletions waiting for confirmation", [(each.name, reason) for each in connections for reason in each.held]),
         ("Missing fields whose values are kept", [(each.name, reason) for each in connections for reason in each.kept]),

@@ -179,7 +179,7 @@ class LandingWork:
             "connection_id": (a.subject.connection for a, _ in payloads),
             "resource": (p.resource for _, p in payloads),
             "key": (p.key for _, p in payloads),
-            "payload": (str(p.body, "utf-8") for _, p in payloads),
+            "payload": (str(p.body, "utf-8", "replace") for _, p in payloads),
             "payload_hash": (p.digest for _, p in payloads),
             "fetched_at": (a.fetched_at.isoformat() for a, _ in payloads),
             "source": (str(a.source) for a, _ in payloads),

@@ -126,7 +126,7 @@ class _Questions:
         days = Window(cancelled.travel, cancelled.travel)
         if _means(self._seen) == "creation":
             # The service counts days in a zone of its own, which is not UTC.
-            days = Window(cancelled.created - quirks.CREATION_SLACK, cancelled.created + quirks.CREATION_SLACK)
+            days = Window(cancelled.created - quirks.SLACK, cancelled.created + quirks.SLACK)
         listed = await self._take(endpoints.bookings(start=days.start, end=days.end))
         if isinstance(listed, Answer):
             self._seen.cancelled = cancelled.uuid, own, listed

@@ -4,7 +4,6 @@ Fresh means: everything in the horizon was verified within a time. Months that h
 what is in quarantine, which is told apart.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
@@ -61,9 +60,17 @@ class KindStatus:
     """Since when the oldest of what is owed is wanted."""
 
     def staleness(self, now: datetime) -> float | None:
-        """How old this may be, in seconds: since the oldest verification, and since what has none yet is wanted."""
+        """How old this may be, in seconds: since the oldest verification, and since what has none yet is wanted.
+
+        Where the clock was ahead when something was verified, as long as it was ahead: nobody knows what changed since.
+        """
         since = [at for at in (self.oldest, self.unverified_since) if at is not None]
-        return (now - min(since)).total_seconds() if since else None
+        return _age(now, since, self.newest)
+
+
+def _age(now: datetime, since: Sequence[datetime], newest: datetime | None) -> float | None:
+    """Seconds since the first of them, or until `newest` where that is still to come; None where there is none."""
+    return max((now - min(since)).total_seconds(), (newest - now).total_seconds() if newest else 0.0) if since else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A worker of several, and the connections that it works on now."""
+    """A worker of several, and the connections that it works on now; none while nothing is pending for it."""
 
     pid: int
     host: str
@@ -182,7 +189,7 @@ class Status:
     differences: list[DifferenceCount] = field(default_factory=list)
     """What comparisons with other systems found and is open, per reconciliation and bucket."""
     workers: list[Working] = field(default_factory=list)
-    """Who works on which connection, where several share the project."""
+    """Who works on which connections, where several share the project."""
 
     @property
     def last_run(self) -> Run | None:
@@ -196,7 +203,8 @@ class Status:
         Of each command the last one, up to the one that last pulled well: whatever failed before it was done again.
         """
         pulled = next((n for n, run in enumerate(self.runs) if run.status == "ok" and run.command in _PULLS), None)
-        return [run for run in self.runs[:pulled] if run.status not in ("running", "ok")]
+        going_on = ("ok",) if self.running is None else ("ok", "running")  # a run that nobody carries on was cut off
+        return [run for run in self.runs[:pulled] if run.status not in going_on]
 
 
 def status(
@@ -244,11 +252,10 @@ def status(
 
 
 def _workers(journal: Journal, alive: Callable[[int, str], bool]) -> list[Working]:
-    owned: dict[tuple[int, str], list[str]] = defaultdict(list)
+    owned: dict[tuple[int, str], list[str]] = {(row.pid, row.host): [] for row in journal.leases.workers()}
     for name, row in sorted(journal.leases.owners().items()):
-        if alive(row.pid, row.host):
-            owned[row.pid, row.host].append(name)
-    return [Working(pid, host, tuple(names)) for (pid, host), names in owned.items()]
+        owned.setdefault((row.pid, row.host), []).append(name)
+    return [Working(pid, host, tuple(names)) for (pid, host), names in owned.items() if alive(pid, host)]
 
 
 def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:
@@ -266,7 +273,7 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
             connection.kinds[str(count.kind)] = KindStatus(**asdict(count) | {"kind": str(count.kind)})
         pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
         oldest = [k.oldest for k in pulled if k.oldest]
-        connection.age = (now - min(oldest)).total_seconds() if oldest else None
+        connection.age = _age(now, oldest, max((k.newest for k in pulled if k.newest), default=None))
         connection.verified = bool(oldest) and all(k.verified == k.subjects for k in pulled)
         connection.staleness = max((s for k in pulled if (s := k.staleness(now)) is not None), default=None)
 

@@ -449,10 +449,10 @@ _UNIT_ITEMS = re.compile(b'"unitItems"')
 def _count(body: bytes) -> int:
     """Records in a list of bookings, exact where it matters: at the number services cut at.
 
-    The key stands once in each record, and cannot stand in a text, where its quotes would be escaped.
+    The key cannot stand in a text, where its quotes would be escaped; but a record may lack it, or have it twice.
     """
     # Of a long list only as far as it takes to know that it is longer.
-    if sum(1 for _ in islice(_UNIT_ITEMS.finditer(body), quirks.CAP + 1)) != quirks.CAP:
+    if sum(1 for _ in islice(_UNIT_ITEMS.finditer(body), 2 * quirks.CAP + 1)) > 2 * quirks.CAP:
         return 0
     try:
         return len(_raws.decode(body))

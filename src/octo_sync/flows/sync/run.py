@@ -94,10 +94,12 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         _count(ports, pull, result)
         journal.runs.end(ports.run_id, "interrupted", _counts(result), "stopped by a signal")
         raise
-    except OctoSyncError as error:
-        error.run_id = ports.run_id
+    except Exception as error:
+        said = f"It broke ({type(error).__name__}); please report this."
+        if isinstance(error, OctoSyncError):
+            error.run_id, said = ports.run_id, str(error)
         _count(ports, pull, result)
-        journal.runs.end(ports.run_id, "failed", _counts(result), str(error))
+        journal.runs.end(ports.run_id, "failed", _counts(result), said)
         raise
     finally:
         result.ended_at = ports.clock.now()
