@@ -285,6 +285,41 @@ def test_a_list_that_is_cut_is_noticed_where_a_record_has_its_tickets_not_once(o
     assert _count(json.dumps(records * 3).encode()) != 100
 
 
+async def test_a_list_in_pages_is_asked_for_in_smaller_windows(project):
+    def edit(request, answer):
+        rows = answer.json()
+        if request.url.path.endswith("/bookings") and len(rows) > 15:
+            return httpx.Response(200, json=rows[:15], headers={"Link": '<https://example.test/?page=2>; rel="next"'})
+        return None
+
+    copy = project(bookings=(-10, 10))
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+
+
+async def test_a_service_that_does_not_look_at_the_days_leaves_its_months_incomplete(project, service):
+    known = {one["uuid"] for one in sorted(service.state()["bookings"], key=lambda one: one["local_date"])[::10]}
+
+    def edit(request, answer):
+        if request.url.path.endswith("/bookings"):
+            return reply(every)
+        return None
+
+    every = [
+        row
+        for row in service.get("/bookings?localDateStart=2020-01-01&localDateEnd=2040-01-01").json()
+        if row["uuid"] in known
+    ]
+    copy = project(bookings=(-60, 60))
+    await copy.sync(transport=Wire.by(edit))
+    whole = copy.query(
+        "select count(*) from ops.coverage where resource = 'bookings' and is_complete and row_count > 0"
+    )
+    assert whole == [(0,)]
+    assert ("meaning", "unknown") in copy.query("select kind, name from ops.schema_drift")
+
+
 async def test_a_byte_that_is_no_text_in_a_field_that_nobody_reads_stops_nothing(project):
     def edit(request, answer):
         if not request.url.path.endswith("/bookings"):

@@ -11,6 +11,7 @@ from octo_sync.octo.answer import Answer
 from octo_sync.octo.quirks import (
     booking_dates_mean,
     ignored_capabilities,
+    is_continued,
     languages_offered,
     looks_capped,
     other_path_spelling,
@@ -95,6 +96,15 @@ def test_both_names_of_the_language_header_are_read():
     assert languages_offered({"octo-available-languages": "en, de,,en"}) == ("en", "de")
     assert languages_offered({"available-languages": "fr"}) == ("fr",)
     assert languages_offered({}) == ()
+
+
+def test_a_list_that_goes_on_elsewhere_says_so():
+    assert is_continued(
+        {"link": '<https://example.test/bookings?page=2>; rel="next", <https://example.test>; rel=first'}
+    )
+    assert is_continued({"link": "</bookings?page=2>;rel=next"})
+    assert not is_continued({"link": '<https://example.test>; rel="prev"'})
+    assert not is_continued({})
 
 
 def test_what_booking_dates_mean_is_told_from_the_answer():

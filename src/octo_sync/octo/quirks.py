@@ -81,6 +81,11 @@ def looks_capped(count: int) -> bool:
     return count == CAP
 
 
+def is_continued(headers: Mapping[str, str]) -> bool:
+    """Whether a service says that a list goes on elsewhere (RFC 8288), which OCTO has no word for."""
+    return re.search(r"rel\s*=\s*\"?next\b", headers.get("link", ""), re.IGNORECASE) is not None
+
+
 def shrink(window: Window) -> tuple[Window, ...]:
     """Two smaller windows to try after one was refused, timed out or was too large (Q16, Q18); none below one day.
 

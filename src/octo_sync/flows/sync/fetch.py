@@ -144,6 +144,7 @@ class Fetcher:
                 if one and not pieces.calls:
                     return self._not_there(claim, "products")
                 raise
+        pieces.capped = any(quirks.is_continued(answer.headers) for _, answer in pieces.calls)
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
         reads, checks = list[_Read](), []
@@ -369,9 +370,16 @@ class Fetcher:
             lines += self._lines(claim, noun, read, ignored, pieces.time_zone, first=first)
         drift = [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
-            drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
-        if meaning == "creation":
-            drift.append(Drift(subject.connection, noun, "meaning", "creation"))
+            drift.append(
+                Drift(
+                    subject.connection,
+                    noun,
+                    "count",
+                    "a list of exactly 100 records, or in pages, that cannot be split",
+                )
+            )
+        if meaning in {"creation", "unknown"}:
+            drift.append(Drift(subject.connection, noun, "meaning", meaning))
         unknown = {name for checked in checks for name in checked.unknown}
         drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
         counts = [len(checked.ids) for checked in checks]
@@ -385,7 +393,8 @@ class Fetcher:
             lines=tuple(lines),
             window=window,
             row_count=len(seen) + ((counts[0] if noun == "products" else 0) or sum(counts)),
-            complete=not bad and not pieces.capped,
+            # Whose days are not those that were asked for may show some bookings and not others.
+            complete=not bad and not pieces.capped and meaning != "unknown",
             missing_capabilities=tuple(sorted(missing)),
             date_meaning=meaning,
             payloads=tuple(payloads) if noun in self._ports.pipeline.sync.raw else (),

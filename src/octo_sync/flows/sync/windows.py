@@ -1,6 +1,6 @@
 """Asking for days: in one request, or in smaller windows where a service wants that; what was learned of it is remembered.
 
-A window that a service refuses, cuts at 100 rows or answers with too much is split.
+A window that a service refuses, cuts at 100 rows, answers in pages or with too much is split.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ class Windows:
                 most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
                 queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
                 too_long = None
-            if capped(answer):
+            if capped(answer) or quirks.is_continued(answer.headers):
                 smaller = quirks.shrink(part)
                 if smaller:
                     queue[:0] = smaller
