@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import socket
 import sqlite3
 import time
 from contextlib import closing
@@ -120,6 +121,28 @@ def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):
     assert re.search(r"^Last run +pull cut off, begun \d+ (s|min) ago ", gone, re.MULTILINE)
     assert "Running" not in gone
     assert left.returncode == 3
+
+
+def test_every_worker_is_named_also_one_that_has_nothing_to_do(project):
+    rows = [
+        ("worker 7", os.getpid()),
+        ("worker 8", os.getppid()),
+        ("worker 9", 999_999_999),
+        ("connection b", os.getpid()),
+    ]
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.executemany(
+            "insert into leases (name, fence, owner, pid, host, acquired_at) values (?, 0, 'serve', ?, ?, '2026-11-29')",
+            [(*row, socket.gethostname()) for row in rows],
+        )
+    told = project.ok("status")
+
+    assert re.findall(r"^Worker +pid (\d+) on \S+ (.*)$", told, re.MULTILINE) == [
+        (str(os.getpid()), "works on b"),
+        (str(os.getppid()), "has nothing to do now"),
+    ]
+    workers = [(one["pid"], one["connections"]) for one in project.json("status")["workers"]]
+    assert workers == [(os.getpid(), ["b"]), (os.getppid(), [])]
 
 
 def test_what_was_verified_while_the_clock_was_ahead_is_as_old_as_it_was_ahead(project):

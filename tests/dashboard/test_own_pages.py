@@ -26,7 +26,7 @@ from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.errors import JournalError
 from octo_sync.flows import wording
 from octo_sync.flows.deploy.cron import words
-from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
+from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus, Working
 from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.journal import Run
 
@@ -142,6 +142,7 @@ def status(**more):
         quarantine=[],
         pii=None,
         next_runs=[NextRun("full", "0 2 * * *", NOON + dt.timedelta(hours=14), None, late=True)],
+        workers=[Working(1, "here", ("main", "other")), Working(7, "there", ())],
         **more,
     )
 
@@ -151,6 +152,7 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
 
     assert "serve has been running since 2026-11-20 12:00 UTC." in section(page, "backlog")
     assert "single bookings (booking) main 20 18 3 2 1" in section(page, "backlog")
+    assert table(page, "Workers") == [["1 on here", "main, other"], ["7 on there", "none now"]]
     assert table(page, "Deletions waiting for confirmation") == [["main", "11 rows would go."]]
     assert table(page, "Missing fields whose values are kept") == [["main", "It sends no `pricing`."]]
     webhooks = section(page, "webhooks")

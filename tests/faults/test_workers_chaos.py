@@ -1,18 +1,20 @@
 """Three receivers and four workers on PostgreSQL while all of it fails: in the end nothing that was acknowledged is lost, and
 the copy is equal to the service, and to that of one process on one machine.
 
-Two workers are killed, one stands still until its connections are taken from it and then goes on, a receiver is killed, the
-server is killed and started again, and a tenth of the service's answers are errors. With Delta tables the one that stands still
-is who publishes, in the middle of it, and goes on when another has published all there is; an object store refuses a fifth of
-what is written to it, half of that after it was done.
+Two workers are killed, one stands still until its connections are taken from it and then goes on, a receiver is cut off from
+the server and lives on, the server is killed and started again, and a tenth of the service's answers are errors. With Delta
+tables the one that stands still is who publishes, in the middle of it, and goes on when another has published all there is; an
+object store refuses a fifth of what is written to it, half of that after it was done.
 """
 
 import contextlib
 import random
+import re
 import socket
 import threading
 import time
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import pytest
 from tests.faults.objects import BUCKET, Objects
@@ -52,12 +54,12 @@ FAULTS = (
 
 
 class Balancer(threading.Thread):
-    """Hands each connection to one receiver after the other; one that does not take it is passed over."""
+    """Hands each connection to one of several ports after the other; one that does not take it is passed over."""
 
     def __init__(self, port, ports):
         super().__init__(daemon=True)
-        self._ports, self._turn = ports, 0
-        self._socket = socket.create_server(("127.0.0.1", port))
+        self._ports, self._turn, self._carried = ports, 0, set()
+        self.port, self._socket = port, socket.create_server(("127.0.0.1", port))
 
     def run(self):
         with contextlib.suppress(OSError):
@@ -73,6 +75,7 @@ class Balancer(threading.Thread):
                     place = "127.0.0.1", self._ports[self._turn % len(self._ports)]
                     with socket.create_connection(place, timeout=1) as server:
                         server.settimeout(None)
+                        self._carried |= {client, server}
                         back = threading.Thread(target=_carry, args=(server, client), daemon=True)
                         back.start()
                         _carry(client, server)
@@ -80,7 +83,17 @@ class Balancer(threading.Thread):
                         return
 
     def close(self):
+        """Let nobody in any more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+    def cut(self):
+        """And end what is under way."""
+        self.close()
+        for each in [*self._carried]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
 def _carry(source, target):
@@ -107,10 +120,27 @@ class Fleet(Workers):
             + f'[webhooks]\nurl = "http://127.0.0.1:{self.port}"\n'
         )
 
-    def receiver(self, port):
+    def receiver(self, port, way):
+        """One that reaches the server by a way of its own."""
         log = self.directory / f"receiver-{port}.log"
-        bind = {"OCTO_SYNC_WEBHOOKS__BIND": f"127.0.0.1:{port}"}
-        return Program("serve", "-p", "pipeline.toml", "--only", "receiver", cwd=self.directory, log=log, env=bind)
+        journal = re.sub(r":\d+/", f":{way}/", self.address, count=1)
+        own = {"OCTO_SYNC_WEBHOOKS__BIND": f"127.0.0.1:{port}", "OCTO_SYNC_JOURNAL": journal}
+        return Program("serve", "-p", "pipeline.toml", "--only", "receiver", cwd=self.directory, log=log, env=own)
+
+    def receivers(self, stack, ports):
+        """One for each port, and the way to the server that each has of its own."""
+        ways = [Balancer(free_port(), [urlsplit(self.address).port]) for _ in ports]
+        for way in ways:
+            stack.enter_context(contextlib.closing(way)).start()
+        made = [stack.enter_context(self.receiver(*each)) for each in zip(ports, [w.port for w in ways], strict=True)]
+        for port in ports:
+            until(lambda port=port: self.is_ready(port), 30, self.said)
+        return ways, made
+
+    def cut_off(self, way, port):
+        """A receiver loses its way to the server, and lives."""
+        way.cut()
+        until(lambda: not self.is_ready(port), 30, self.said)
 
     def change(self, seed, size):
         """What changes in one step."""
@@ -203,9 +233,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake="", size=Siz
         fleet = Fleet(tmp_path / "copy", sandbox, postgres_database, lake, size)
         ports = [free_port() for _ in range(3)]
         stack.enter_context(contextlib.closing(Balancer(fleet.port, ports))).start()
-        receivers = [stack.enter_context(fleet.receiver(port)) for port in ports]
-        for port in ports:
-            until(lambda port=port: fleet.is_ready(port), 30, fleet.said)
+        ways, receivers = fleet.receivers(stack, ports)
         workers = [stack.enter_context(fleet.worker()) for _ in range(4)]
         until(lambda: len(set(fleet.owners().values())) > 1, 30, fleet.said)
         fleet.until_clean()
@@ -226,7 +254,7 @@ def shaken(seed, tmp_path, postgres_server, postgres_database, lake="", size=Siz
                     stood = fleet.stands_still(chance.sample(workers, len(workers)))
                     workers.remove(stood)
                 case "receiver":
-                    receivers.pop(chance.randrange(len(receivers))).kill()
+                    fleet.cut_off(*chance.choice(list(zip(ways, ports, strict=True))))
                 case "server":
                     postgres_server.stop(immediately=True)
                     postgres_server.start()
