@@ -17,7 +17,8 @@ rules. The page has no password: let a proxy pass the path of `webhooks.url` alo
 A scrape takes less than a second and reads the journal at most every 5 s. What cannot be read, or is older than two
 minutes, is left
 out, and `octo_sync_journal_readable` is 0. Each process shows its own counters; what
-it reads from the journal is of the whole project, in each. A worker has the page where `--only receiver` stands beside `--only worker`.
+it reads from the journal is of the whole project, in each. A worker has the page where `--only receiver` stands beside
+`--only worker`.
 
 | metric | kind | labels | meaning |
 |---|---|---|---|
