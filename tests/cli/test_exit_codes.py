@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import PIPELINE, Program, finish, wait_until, without_override
 
 from octo_sync.app.machine import SystemClock
+from octo_sync.flows.backup.place import lock_beside
 from octo_sync.journal import Journal
 
 DEAD = "http://127.0.0.1:9/octo/v1"
@@ -63,7 +64,11 @@ def test_an_address_with_nothing_there_is_exit_1_after_one_request_and_says_base
     assert re.search(r"^Last run +serve ok .*\nEarlier +sync failed .*\n +\S", after.stdout, re.MULTILINE | re.DOTALL)
     assert [run["command"] for run in json.loads(project("status", "--json").stdout)["failed_runs"]] == ["sync"]
     for number, status in enumerate(("ok", "partial")):
-        with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        place = project.directory / "octo.journal.sqlite"
+        with (
+            Journal.open(place, clock=SystemClock()) as journal,
+            journal.leases.acquire(lock_beside(place), owner="serve"),
+        ):
             journal.runs.start("pull", "shop", run_id=f"r-{status}", fence=100 + number)
             beginning = project("status", "--json")
             journal.runs.end(f"r-{status}", status)

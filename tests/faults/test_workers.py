@@ -63,7 +63,7 @@ def test_three_workers_land_different_connections_at_the_same_time_and_what_one_
     with copy.worker() as first, copy.worker() as second, copy.worker() as third:
         pids = {first.pid, second.pid, third.pid}
         until(lambda: set(copy.owners().values()) == pids, 30, copy.said)
-        until(lambda: all(f"(pid {pid} on" in copy.run("status")[1] for pid in pids), 30, copy.said)
+        until(lambda: all(f"pid {pid} on" in copy.run("status")[1] for pid in pids), 30, copy.said)
         sandbox.faults(SLOW)
         equal(copy, alone)
         counted = Counter(name for name, _ in copy.ask("select distinct run_id, connection_id from landing.coverage"))
