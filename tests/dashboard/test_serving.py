@@ -206,6 +206,12 @@ def test_open_asks_the_systems_browser_for_it(project, serve, tmp_path):
     assert (tmp_path / "asked").read_text().strip() == url
 
 
+def test_an_address_for_a_receiver_that_is_left_out_is_a_mistake(serve):
+    program = serve("--only", "worker", "--bind", "127.0.0.1:0")
+    program.wait_for("--bind is where the receiver listens, and --only leaves it out; add --only receiver")
+    assert program.process.wait(10) == 2
+
+
 def test_open_without_a_dashboard_is_a_mistake(serve):
     program = serve("--only", "receiver", "--open")
     program.wait_for("--open shows the dashboard, and --only leaves it out")

@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections import Counter
 
+import deltalake
 import pytest
 from tests.faults.serving import Sandbox, go_on, stop, until
 from tests.faults.workers import Workers, differing
@@ -79,6 +80,11 @@ def test_what_workers_publish_is_in_delta_tables_too_whoever_of_them_is_killed(t
         keeps.kill()
         copy.until_clean()
         until(lambda: differing(copy.address, lake) == {}, 5, lambda: (differing(copy.address, lake), copy.said()))
+    published = deltalake.DeltaTable(f"{lake}/octo_sync_published").to_pyarrow_table()["table_name"].to_pylist()
+    tables = {name: deltalake.DeltaTable(f"{lake}/{name}") for name in published}
+    assert [name for name, table in tables.items() if not table.metadata().description] == []
+    columns = [(name, field) for name, table in tables.items() for field in table.schema().fields]
+    assert [(name, field.name) for name, field in columns if not field.metadata.get("comment")] == []
 
 
 @pytest.mark.deep(15, everyday=["keeps"])

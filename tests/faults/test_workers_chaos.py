@@ -192,6 +192,8 @@ class Fleet(Workers):
         for process in (*workers, *receivers):
             assert process.code is None, process.said()[-2000:]
         assert self.runs()["killed"] >= 1
+        named = "select pid from leases where name like 'worker %%'"
+        until(lambda: {pid for (pid,) in self.ask(named)} == {each.pid for each in workers}, 90, self.said)
         for process in workers:
             assert process.terminate()[0] == 143
         code, said = self.run("verify", "--live")

@@ -257,6 +257,20 @@ def test_who_takes_a_connection_over_waits_as_long_as_its_former_owner_was_asked
     assert lived(life, bookings=1, days=1, products=1) == {"former": 40, "next": 30, "late": 0}
 
 
+def test_what_another_worker_asked_does_not_shorten_a_wait_of_ones_own(tmp_path):
+    async def life(service):
+        async with service.project(tmp_path).opened(transport=service.way) as opened:
+            now, budget = service.loop.time(), Budget(opened.ports.clients["main"].connection.limits)
+            budget.wait()
+            budget.heard(429, started=now, asked=40.0)
+            budget.over()
+            budget.charge(3, now)
+            budget.charge(3, now, held=5.0)
+            return round(budget.wait())
+
+    assert lived(life, bookings=1, days=1, products=1) == 40
+
+
 @pytest.mark.deep(1)
 def test_one_connection_that_is_held_leaves_the_others_alone(tmp_path):
     async def life(service):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.journal.helpers import HandClock
 
@@ -50,3 +51,17 @@ def path(fresh):
 def journal(path, clock: HandClock):
     with Journal.open(path, clock=clock) as journal:
         yield journal
+
+
+@pytest.fixture
+def other(path, clock: HandClock, journal):
+    """The journal as another process has it open."""
+    with Journal.open(path, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def admin(path):
+    """The superuser in the database of a journal on a server, in a session of its own."""
+    with psycopg.connect(path, autocommit=True) as session:
+        yield session

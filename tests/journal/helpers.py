@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from octo_sync.journal import Journal
+from octo_sync.journal import Journal, Received, postgres
 from octo_sync.model import Subject, SubjectKind
 
 ON_A_FILE = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 """For tests about what only a file has: its bytes, its write-ahead log, its directory."""
+ON_A_SERVER = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+NO_FILE = Path("unused")
+"""A journal on a server needs none for its lock."""
 NOON = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 
 
@@ -47,11 +50,34 @@ def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="Serv
     )
 
 
+def impatient(journal: Journal) -> None:
+    """Whoever has to wait for another process is told so at once."""
+    with journal.reading() as connection:
+        connection.exec_driver_sql("SET lock_timeout TO 50")
+
+
 def plan(journal: Journal, statement: str, values: tuple[object, ...]) -> list[str]:
     """The steps that the journal's engine will take."""
     explain = "EXPLAIN" if isinstance(journal.path, str) else "EXPLAIN QUERY PLAN"
     with journal.reading() as connection:
         return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement}", values).all()]
+
+
+def delivery(body: bytes) -> Received:
+    """A delivery about one booking."""
+    return Received(
+        subjects=(booking(),), months=(), connection="acme", endpoint="e", body=body, received_at=HandClock().now(),
+        confirm_at=(),
+    )  # fmt: skip
+
+
+def cut(admin) -> None:
+    """End the session of every worker, as a network does that is gone."""
+    admin.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        [postgres._OURS, postgres._LEASE],
+    )
 
 
 PRELUDE = """

@@ -13,32 +13,25 @@ import psycopg
 import pytest
 from sqlalchemy import event
 from tests.faults.serving import until
-from tests.journal.helpers import HandClock, booking, bookings, fail, plan
-from tests.journal.test_postgres import NO_FILE, delivery
-from tests.journal.test_share import cut
+from tests.journal.helpers import (
+    NO_FILE,
+    ON_A_SERVER,
+    HandClock,
+    booking,
+    bookings,
+    cut,
+    delivery,
+    fail,
+    impatient,
+    plan,
+)
 
 from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.flows.sync import drift
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun, Timer, join, models, sql
 from octo_sync.model import Source
 
-
-@pytest.fixture
-def engine() -> str:
-    return "postgresql"
-
-
-@pytest.fixture
-def admin(path):
-    with psycopg.connect(path, autocommit=True) as session:
-        yield session
-
-
-@pytest.fixture
-def other(path, clock: HandClock, journal):
-    """The journal as another process has it open."""
-    with Journal.open(path, clock=clock) as opened:
-        yield opened
+pytestmark = ON_A_SERVER
 
 
 @pytest.fixture
@@ -65,11 +58,6 @@ def before(journal: Journal, nth: int, wanted: str, do) -> None:
                 do()
 
     event.listen(journal._engine, "before_cursor_execute", hook)
-
-
-def impatient(journal: Journal) -> None:
-    with journal.reading() as connection:
-        connection.exec_driver_sql("SET lock_timeout TO 50")
 
 
 def test_who_takes_the_project_over_writes_alone_and_the_others_are_patient_for_a_while(

@@ -4,20 +4,18 @@ import random
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import inspect
 from tests.faults.serving import Copy, Sandbox, canonical, until
-from tests.journal.helpers import HandClock, booking, bookings, kill, start
+from tests.journal.helpers import NO_FILE, HandClock, booking, bookings, delivery, kill, start
 
 from octo_sync.errors import JournalError, LeaseHeld
-from octo_sync.journal import Journal, Received, models, postgres, sql
+from octo_sync.journal import Journal, models, postgres, sql
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, translated
 from octo_sync.model import Source
 
-NO_FILE = Path("unused")
 OWNER = """
 lease = journal.leases.acquire(Path("unused"), owner="x")
 say("mine")
@@ -30,23 +28,9 @@ def engine() -> str:
     return "postgresql"
 
 
-@pytest.fixture
-def admin(path):
-    """The superuser in the journal's database, in a session of its own."""
-    with psycopg.connect(path, autocommit=True) as session:
-        yield session
-
-
 def backend(journal: Journal) -> int:
     with journal.reading() as connection:
         return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
-
-
-def delivery(body: bytes) -> Received:
-    return Received(
-        subjects=(booking(),), months=(), connection="acme", endpoint="e", body=body, received_at=HandClock().now(),
-        confirm_at=(),
-    )  # fmt: skip
 
 
 # -- sessions --------------------------------------------------------------------------------------------------------

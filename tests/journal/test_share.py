@@ -4,18 +4,17 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 
 import psycopg
 import pytest
 from tests.faults.serving import until
-from tests.journal.helpers import HandClock, kill, start
+from tests.journal.helpers import NO_FILE, ON_A_SERVER, HandClock, cut, impatient, kill, start
 
 from octo_sync.errors import JournalError, LeaseHeld
-from octo_sync.journal import Journal, join, postgres
+from octo_sync.journal import Journal, join
 from octo_sync.model import Source, Subject, SubjectKind
 
-NO_FILE = Path("unused")
+pytestmark = ON_A_SERVER
 OWNER = """
 from octo_sync.journal import join
 share = join(journal, owner="stands still")
@@ -37,35 +36,8 @@ except Exception as error:
 """
 
 
-@pytest.fixture
-def engine() -> str:
-    return "postgresql"
-
-
-@pytest.fixture
-def admin(path):
-    with psycopg.connect(path, autocommit=True) as session:
-        yield session
-
-
-@pytest.fixture
-def other(path, clock: HandClock):
-    """The journal as another worker has it open."""
-    with Journal.open(path, clock=clock) as opened:
-        yield opened
-
-
 def suppliers(*connections: str) -> list[Subject]:
     return [Subject(connection, SubjectKind.SUPPLIER) for connection in connections]
-
-
-def cut(admin) -> None:
-    """End the session of every worker, as a network does that is gone."""
-    admin.execute(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        [postgres._OURS, postgres._LEASE],
-    )
 
 
 def test_each_worker_has_connections_of_its_own_and_touches_no_others(journal: Journal, other: Journal) -> None:
@@ -135,8 +107,7 @@ def test_who_takes_a_connection_waits_for_its_landing_and_for_no_other(journal: 
     lost.take("a")
     cut(admin)
     with join(other, owner="next") as share:
-        with other.reading() as connection:
-            connection.exec_driver_sql("SET lock_timeout TO 50")
+        impatient(other)
         with journal.writing() as half_done:
             journal.check_fence(half_done, ["a"])
             assert share.take("b")
@@ -146,6 +117,17 @@ def test_who_takes_a_connection_waits_for_its_landing_and_for_no_other(journal: 
         with pytest.raises(LeaseHeld), journal.writing() as late:
             journal.check_fence(late, ["a"])
     lost.release()
+
+
+def test_who_was_killed_is_named_until_one_who_lives_looks(journal: Journal, other: Journal, admin) -> None:
+    with join(journal, owner="lives") as share:
+        killed = join(other, owner="killed")
+        assert {row.owner for row in journal.leases.workers()} == {"lives", "killed"}
+        admin.execute("SELECT pg_terminate_backend(%s, 5000)", [killed._session._session.info.backend_pid])
+        share.close_killed()
+        assert [row.owner for row in journal.leases.workers()] == ["lives"]
+        killed.release()
+    assert journal.leases.workers() == []
 
 
 def test_a_command_has_the_project_alone_and_refuses_whoever_worked_before(

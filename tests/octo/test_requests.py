@@ -24,6 +24,7 @@ async def test_every_request_carries_the_token_the_capabilities_and_a_language()
     assert sent.headers["accept-language"] == "en"
     assert sent.headers["accept"] == "application/json"
     assert sent.headers["accept-encoding"] == "gzip, deflate"
+    assert sent.headers["cache-control"] == "no-cache"
     assert sent.headers["user-agent"].startswith("octo-sync/")
     assert "content-type" not in sent.headers
 

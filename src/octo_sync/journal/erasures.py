@@ -140,9 +140,8 @@ class Erasures(Table):
         blanked = 0
         for table, name in _TEXTS:
             row = columns(table)
-            for id_, text in self._naming(
-                table, name, is_theirs
-            ):  # one at a time: others write subjects in another order
+            # One at a time: others write subjects in another order.
+            for id_, text in self._naming(table, name, is_theirs):
                 blanked += self._store.change(
                     update(table).where(row.id == id_, row[name] == text).values({name: GONE})
                 )

@@ -42,7 +42,7 @@ class Share(Lease):
         lock.hold(_living(self.fence))
         journal.change(sql.WORKER, _living(self.fence), *self._plate)
         journal.fence, journal.shares = self.fence, {}
-        self._close_killed()
+        self.close_killed()
 
     @property
     def owned(self) -> dict[str, int]:
@@ -62,7 +62,7 @@ class Share(Lease):
                 was_left = bool(self._store.ask(select(plate.name).where(*left)))
                 self._store.shares[connection] = self._noted(f"{SHARED}{connection}")
                 if was_left:
-                    self._close_killed()
+                    self.close_killed()
             except BaseException:
                 self._session.drop(f"{SHARED}{connection}")
                 raise
@@ -85,6 +85,20 @@ class Share(Lease):
         if is_free:
             self._session.drop(_KEEPER)
         return is_free
+
+    def close_killed(self) -> None:
+        """Workers that live no more are named no more, and their runs are over."""
+        run, mine = columns(Run), _living(self.fence)
+        running = self._store.ask(select(run.fence).where(run.status == "running").distinct())
+        named = {_living(fence) for (fence,) in running} | {row.name for row in self._store.leases.workers()}
+        for name in sorted(named - {mine}):
+            if not self._session.hold(name):
+                continue
+            killed = {"status": "killed", "ended_at": self._store.clock.now(), "error": KILLED}
+            theirs = run.fence == int(name.removeprefix(WORKER)), run.status == "running"
+            self._store.change(update(Run).where(*theirs).values(**killed))
+            self._store.change(sql.NO_WORKER, name)
+            self._session.drop(name)
 
     def release(self) -> None:
         """Give everything back. Twice is fine."""
@@ -118,20 +132,6 @@ class Share(Lease):
             for row in (name, "writer"):  # before the numbers are looked at: who waited sees those given out meanwhile
                 connection.exec_driver_sql(sql.KEEP_LEASE, (row,))
             return int(connection.exec_driver_sql(sql.TAKE_SHARE, given).scalar_one())
-
-    def _close_killed(self) -> None:
-        """Workers that live no more are named no more, and their runs are over."""
-        run, mine = columns(Run), _living(self.fence)
-        running = self._store.ask(select(run.fence).where(run.status == "running").distinct())
-        named = {_living(fence) for (fence,) in running} | {row.name for row in self._store.leases.workers()}
-        for name in sorted(named - {mine}):
-            if not self._session.hold(name):
-                continue
-            killed = {"status": "killed", "ended_at": self._store.clock.now(), "error": KILLED}
-            theirs = run.fence == int(name.removeprefix(WORKER)), run.status == "running"
-            self._store.change(update(Run).where(*theirs).values(**killed))
-            self._store.change(sql.NO_WORKER, name)
-            self._session.drop(name)
 
 
 def _living(fence: int) -> str:

@@ -193,7 +193,8 @@ class Budget:
 
     def charge(self, requests: int, now: float, *, held: float = 0.0) -> None:
         """Another process has asked so many just now, and has been `held`. To be called before anything is asked here."""
-        self._paused_until, self._is_alone = now + held, held > 0
+        if held:
+            self._paused_until, self._is_alone = max(self._paused_until, now + held), True
         self._started.extend([now] * requests)
         self._tokens, self._filled_at, self._passed_since = 0.0, now, now
 

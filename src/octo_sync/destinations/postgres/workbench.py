@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from octo_sync.destinations.ddl import MAIN, PRIVATE, create_table, placed, quoted, schemas
+from octo_sync.destinations.ddl import MAIN, PRIVATE, comments, create_table, placed, quoted, schemas
 from octo_sync.destinations.duckdb.files import database
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.postgres import Session
@@ -183,7 +183,7 @@ class Workbench:
 
 
 def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
-    """Copy every table of `core` and `ops`, as they are at one instant, into a new DuckDB file to compare; nothing private.
+    """Copy the tables of `core` and `ops`, as they are at one instant, with comments, into a new DuckDB file; nothing private.
 
     Raises:
         WarehouseError: The server cannot be read, or the file not be written.
@@ -198,4 +198,6 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
         session.execute("begin isolation level repeatable read read only")
         for table in chosen:
             bench.fill(session, table)
+            for comment in comments(table, prefix=f"{MAIN}."):
+                bench.db.execute(comment)
         bench.db.execute(f"checkpoint {MAIN}")

@@ -203,7 +203,8 @@ class Status:
         Of each command the last one, up to the one that last pulled well: whatever failed before it was done again.
         """
         pulled = next((n for n, run in enumerate(self.runs) if run.status == "ok" and run.command in _PULLS), None)
-        going_on = ("ok",) if self.running is None else ("ok", "running")  # a run that nobody carries on was cut off
+        # A run that nobody carries on was cut off; of several workers there is none that keeps, for a moment.
+        going_on = ("ok", "running") if self.running or self.workers else ("ok",)
         return [run for run in self.runs[:pulled] if run.status not in going_on]
 
 

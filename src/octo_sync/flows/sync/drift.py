@@ -84,11 +84,11 @@ def accept(journal: Journal, path: str, connection: str | None = None) -> list[Q
         and path in (entry.key, entry.key.partition(".")[2])
     ]
     for entry in chosen:
-        is_noted, of = False, {"connection": entry.connection}
+        is_noted = False
         while not is_noted:  # somebody else may accept another one, or the worker carry out what was accepted before
-            noted = journal.settings.get(_ACCEPTED, **of)
-            all_of_them = {*json.loads(noted or "[]"), entry.key}
-            is_noted = journal.settings.replace(_ACCEPTED, noted, json.dumps(sorted(all_of_them)), **of)
+            noted = journal.settings.get(_ACCEPTED, connection=entry.connection)
+            more = json.dumps(sorted({*json.loads(noted or "[]"), entry.key}))
+            is_noted = journal.settings.replace(_ACCEPTED, noted, more, connection=entry.connection)
     journal.quarantine.clear(chosen)
     return chosen
 

@@ -370,14 +370,8 @@ class Fetcher:
             lines += self._lines(claim, noun, read, ignored, pieces.time_zone, first=first)
         drift = [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
-            drift.append(
-                Drift(
-                    subject.connection,
-                    noun,
-                    "count",
-                    "a list of exactly 100 records, or in pages, that cannot be split",
-                )
-            )
+            cut = "a list of exactly 100 records, or in pages, that cannot be split"
+            drift.append(Drift(subject.connection, noun, "count", cut))
         if meaning in {"creation", "unknown"}:
             drift.append(Drift(subject.connection, noun, "meaning", meaning))
         unknown = {name for checked in checks for name in checked.unknown}

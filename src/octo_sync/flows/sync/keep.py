@@ -255,6 +255,7 @@ class Keeper:
         now, rows = ports.clock.now(), self._worker.lander.totals.rows
         is_time = self._sharing.keeps and self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
         if is_time and ports.share is not None:
+            ports.share.close_killed()
             # Whoever had landed what proves a deletion may have ended before it was carried out.
             self._sharing.take({a.connection for a in ports.warehouse.absences()} & ports.clients.keys())
         stopped, others = [t.connection for t in self._worker.troubles], self._sharing.others
