@@ -96,7 +96,7 @@ async def refresh(folder: Path, service: Service, times: int, warm_up: int) -> t
         parts.watch(type(ports.warehouse), "land", "warehouse: check to commit, both files")
         for noun, methods in {
             "subjects": ("mark", "claim", "landed", "backlog", "next_due_at"),
-            "quarantine": ("clear_records",),
+            "quarantine": ("clear",),
             "numbers": ("reserve",),
             "settings": ("get",),
         }.items():

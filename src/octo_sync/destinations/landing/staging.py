@@ -6,7 +6,7 @@ the shape check re-encoded, so that the loader cannot read anything else than wh
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,20 +61,26 @@ class Stage:
         """Read the spool into `staged_<noun>`, by one statement: to plan it costs as much as to read some megabytes."""
         # By travel month, product and option, so that what is asked for together lies together on disk.
         ordered = sorted(self.answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
-        longest = max((len(line) + 2 for a in ordered for line in a.lines), default=0)
+        files: list[list[bytes]] = []
+        size = _SPOOL
+        for line in (line for a in ordered for line in a.lines):
+            # DuckDB holds two thousand lines of a file at once, whatever their length: so a file is short.
+            if size >= _SPOOL:
+                files.append([])
+                size = 0
+            files[-1].append(line)
+            size += len(line)
+        longest = max((len(line) + 2 for lines in files for line in lines), default=0)
         with contextlib.ExitStack() as stack:
-            files = [self._spooled(stack)]
-            for line in (line for a in ordered for line in a.lines):
-                # DuckDB holds two thousand lines of a file at once, whatever their length: so a file is short.
-                if files[-1].tell() >= _SPOOL:
-                    files.append(self._spooled(stack))
-                files[-1].write(line + b"\n")
-            for file in files:
-                file.flush()
-            self._read([file.name for file in files], longest)
+            self._read([stack.enter_context(self._spooled(lines)) for lines in files or [[]]], longest)
 
-    def _spooled(self, stack: contextlib.ExitStack) -> "tempfile._TemporaryFileWrapper[bytes]":
-        return stack.enter_context(tempfile.NamedTemporaryFile(suffix=".ndjson", dir=self.spool))  # made with mode 0600
+    @contextlib.contextmanager
+    def _spooled(self, lines: Sequence[bytes]) -> Iterator[str]:
+        with tempfile.NamedTemporaryFile(suffix=".ndjson", dir=self.spool) as file:  # made with mode 0600
+            # By one call: after each call this thread waits until whoever checks answers lets it go on.
+            file.write(b"\n".join(lines))
+            file.flush()
+            yield file.name
 
     def settle(self) -> None:
         """Leave out what later requests have shown. From here on the rows that are there count."""
