@@ -12,7 +12,6 @@ from tests.flows.harness import QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.flows.virtual import lived
 
 from octo_sync.errors import ServiceUnavailable
-from octo_sync.flows.sync.fetch import _count
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
 from octo_sync.flows.sync.work import Worker
@@ -278,13 +277,6 @@ async def test_an_answer_that_is_too_large_is_asked_for_in_smaller_windows(proje
     assert copy.differences() == []
 
 
-@pytest.mark.parametrize("odd", [{}, {"unitItems": [], "extras": {"unitItems": []}}], ids=["lacks", "has it twice"])
-def test_a_list_that_is_cut_is_noticed_where_a_record_has_its_tickets_not_once(odd):
-    records = [odd, *({"unitItems": []} for _ in range(99))]
-    assert _count(json.dumps(records).encode()) == 100
-    assert _count(json.dumps(records * 3).encode()) != 100
-
-
 async def test_a_list_in_pages_is_asked_for_in_smaller_windows(project):
     def edit(request, answer):
         rows = answer.json()
@@ -296,6 +288,50 @@ async def test_a_list_in_pages_is_asked_for_in_smaller_windows(project):
     result = await copy.sync(transport=Wire.by(edit))
     assert (result.status, result.failed) == ("ok", {})
     assert copy.differences() == []
+
+
+@pytest.mark.parametrize("size", [20, 25])
+async def test_a_list_that_is_cut_at_the_size_of_a_page_is_asked_for_in_smaller_windows(project, size):
+    def edit(request, answer):
+        return reply(answer.json()[:size]) if api_path(request) == "/bookings" else None
+
+    copy = project(bookings=(-60, 60))
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+
+
+async def test_a_list_of_exactly_a_hundred_products_is_not_complete(project):
+    """It has no days that could be asked for one by one."""
+
+    def edit(request, answer):
+        rows = answer.json()
+        if api_path(request) == "/products":
+            return reply([rows[0] | {"id": f"{rows[0]['id']}-{n}"} for n in range(100)])
+        return None
+
+    copy = project()
+    await copy.sync(transport=Wire.by(edit), scope=Scope(frozenset({"products"})))
+    assert copy.query("select is_complete from ops.coverage where resource = 'products'") == [(False,)]
+    assert ("products", "count") in copy.query("select resource, kind from ops.schema_drift")
+
+
+async def test_a_day_with_as_many_bookings_as_lists_are_cut_at_is_not_complete(project, service):
+    """There is no shorter window to ask for."""
+    one = min((row for row in service.state()["bookings"] if row["local_date"]), key=lambda row: row["uuid"])
+
+    def edit(request, answer):
+        if api_path(request) != "/bookings":
+            return None
+        rows = answer.json()
+        group = [row for row in rows if row["uuid"] == one["uuid"]] * 20
+        return reply([*(row | {"uuid": f"{n:08d}{row['uuid'][8:]}"} for n, row in enumerate(group)), *rows][:20])
+
+    copy = project(bookings=(-60, 60))
+    await copy.sync(transport=Wire.by(edit))
+    incomplete = copy.query("select travel_month from ops.coverage where resource = 'bookings' and not is_complete")
+    assert incomplete == [(one["local_date"][:7],)]
+    assert copy.query("select kind from ops.schema_drift") == [("count",)]
 
 
 async def test_a_service_that_does_not_look_at_the_days_leaves_its_months_incomplete(project, service):

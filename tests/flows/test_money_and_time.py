@@ -1,8 +1,10 @@
 """Money is exact in every precision; days and hours are the venue's, through every change of the clocks."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 
+import httpx
 import pytest
 from tests.flows.harness import Project, RunningClock, Service, Wire, api_path, reply, small
 
@@ -177,3 +179,15 @@ async def test_instants_are_read_in_every_form_that_services_write(project, serv
         assert local == forms[form][0], form
         if forms[form][1]:
             assert (start, confirmed) == (forms[form][1], forms[form][1]), form
+
+
+async def test_a_currency_in_small_letters_is_the_same_currency(project):
+    def edit(request, answer):
+        if api_path(request) == "/bookings":
+            body = re.sub(rb'("currency":\s*)"([A-Z]{3})"', lambda m: m[1] + b'"' + m[2].lower() + b'"', answer.content)
+            return httpx.Response(200, content=body, headers={"Content-Type": "application/json"})
+        return None
+
+    copy = project(availability=(0, 1))
+    await copy.sync(transport=Wire.by(edit))
+    assert copy.differences() == []

@@ -81,6 +81,11 @@ def looks_capped(count: int) -> bool:
     return count == CAP
 
 
+def may_be_cut(count: int) -> bool:
+    """Whether a service that gives so many records may have stopped there: sizes of pages are round numbers."""
+    return count > 0 and (count % 10 == 0 or count % 25 == 0)
+
+
 def is_continued(headers: Mapping[str, str]) -> bool:
     """Whether a service says that a list goes on elsewhere (RFC 8288), which OCTO has no word for."""
     return re.search(r"rel\s*=\s*\"?next\b", headers.get("link", ""), re.IGNORECASE) is not None

@@ -63,7 +63,11 @@ class Price(Record):
     included_taxes: NotKept = UNSET
 
     def __post_init__(self) -> None:
-        """Refuse amounts that no `numeric(18,4)` holds; cheap, because it runs for every price of every departure."""
+        """One spelling of a currency, and no amount that no `numeric(18,4)` holds.
+
+        Cheap, because it runs for every price of every departure.
+        """
+        self.currency = self.currency.upper()  # ISO 4217's: `eur` and `EUR` would be two sums
         bound = _BOUNDS[self.currency_precision]
         for amount in (self.original, self.retail, self.net):
             if amount and not -bound < amount < bound:

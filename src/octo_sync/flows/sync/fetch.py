@@ -6,12 +6,10 @@ answer (R6). Longer than most modules, so that each kind's way from request to c
 
 import hashlib
 import json
-import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +25,7 @@ from octo_sync.octo.endpoints import Call
 from octo_sync.octo.reading import BadRecord
 from octo_sync.tables import form
 
-_FORM = "3"
+_FORM = "4"
 """Version of what the check makes of a record. It is part of every answer's hash, and so is the tables' form: after a change of
 either every answer lands again."""
 
@@ -144,7 +142,10 @@ class Fetcher:
                 if one and not pieces.calls:
                     return self._not_there(claim, "products")
                 raise
-        pieces.capped = any(quirks.is_continued(answer.headers) for _, answer in pieces.calls)
+        pieces.capped = any(
+            quirks.is_continued(answer.headers) or (not one and quirks.looks_capped(len(_uuids(answer.body))))
+            for _, answer in pieces.calls
+        )
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
         reads, checks = list[_Read](), []
@@ -178,7 +179,7 @@ class Fetcher:
             window,
             lambda w: with_margins(w, is_first=w.start == horizon.start),
             lambda w: endpoints.availability(product, option, w.start, w.end),
-            capped=lambda _: False,  # a month of departures may well be a hundred
+            shown=lambda _: (),  # a month of departures may well be a hundred
         )
         # Once: were it corrected meanwhile, rows and hash must be of the same one.
         pieces.time_zone = self._ports.time_zones.get((connection, product))
@@ -209,7 +210,7 @@ class Fetcher:
                 window,
                 lambda w: [w],
                 lambda w: endpoints.bookings(start=w.start, end=w.end),
-                capped=lambda answer: quirks.looks_capped(_count(answer.body)),
+                shown=lambda answer: _uuids(answer.body),
             )
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
@@ -370,7 +371,7 @@ class Fetcher:
             lines += self._lines(claim, noun, read, ignored, pieces.time_zone, first=first)
         drift = [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
-            cut = "a list of exactly 100 records, or in pages, that cannot be split"
+            cut = "a list that may have been cut, and cannot be asked for in smaller parts"
             drift.append(Drift(subject.connection, noun, "count", cut))
         if meaning in {"creation", "unknown"}:
             drift.append(Drift(subject.connection, noun, "meaning", meaning))
@@ -445,19 +446,16 @@ def _digest(body: memoryview) -> str:
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
-_raws = msgspec.json.Decoder(list[msgspec.Raw])
-_UNIT_ITEMS = re.compile(b'"unitItems"')
+class _Named(msgspec.Struct):
+    uuid: Any = None
 
 
-def _count(body: bytes) -> int:
-    """Records in a list of bookings, exact where it matters: at the number services cut at.
+_named = msgspec.json.Decoder(list[_Named])
 
-    The key cannot stand in a text, where its quotes would be escaped; but a record may lack it, or have it twice.
-    """
-    # Of a long list only as far as it takes to know that it is longer.
-    if sum(1 for _ in islice(_UNIT_ITEMS.finditer(body), 2 * quirks.CAP + 1)) > 2 * quirks.CAP:
-        return 0
+
+def _uuids(body: bytes) -> list[Any]:
+    """The uuids of the records of a list, as they are said; none where it cannot be read."""
     try:
-        return len(_raws.decode(body))
+        return [record.uuid for record in _named.decode(body)]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return 0
+        return []

@@ -1,13 +1,16 @@
 """Asking for days: in one request, or in smaller windows where a service wants that; what was learned of it is remembered.
 
-A window that a service refuses, cuts at 100 rows, answers in pages or with too much is split.
+A window that a service refuses, cuts, answers in pages or with too much is split. Whether a list was cut is asked of the
+service itself: its halves show what the whole one lacks.
 """
 
 import contextlib
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from math import ceil, inf
 from typing import Any
@@ -25,6 +28,8 @@ class Pieces:
 
     calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
     capped: bool = False
+    doubtful: set[int] = field(default_factory=set)
+    """Numbers of records at which a list may have been cut, because all of them are on one day."""
     time_zone: str | None = None
     """Of the product, for departures: it says which instants they are."""
 
@@ -50,6 +55,10 @@ class Windows:
         """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
         self._longest: dict[tuple[str, SubjectKind], int] = {}
         """The most days that a service answered for at once."""
+        self._most_shown: dict[tuple[str, SubjectKind], int] = {}
+        """The most records that a list had: whoever cuts lists cuts them there."""
+        self._cut: defaultdict[tuple[str, SubjectKind], set[int]] = defaultdict(set)
+        """At how many records lists were seen to be cut."""
         self._refused: set[tuple[str, str | None, str | None]] = set()
         self._permitted: dict[tuple[str, Window], int] = {}
 
@@ -64,9 +73,17 @@ class Windows:
         ways: Callable[[Window], Sequence[Window]],
         call: Callable[[Window], Call[Any]],
         *,
-        capped: Callable[[Answer], bool],
+        shown: Callable[[Answer], Collection[str]],
     ) -> Pieces:
-        """Ask for a window, in smaller ones where the service wants that; `ways` are the days to ask for, best first."""
+        """Ask for a window, in smaller ones where the service wants that.
+
+        Args:
+            subject: What it is of.
+            window: The days.
+            ways: The days to ask for, best first.
+            call: The request for these days.
+            shown: The ids of an answer's records; none where nobody is known to cut them.
+        """
         pieces, learned = Pieces(), (subject.connection, subject.kind)
         option = (subject.connection, subject.product_id, subject.option_id)
         may_split, margins = option not in self._refused, ways(window)[0].days - window.days
@@ -95,14 +112,41 @@ class Windows:
                 most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
                 queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
                 too_long = None
-            if capped(answer) or quirks.is_continued(answer.headers):
-                smaller = quirks.shrink(part)
-                if smaller:
-                    queue[:0] = smaller
-                    continue
-                pieces.capped = True
-            pieces.calls.append((part, answer))
+            continues = quirks.is_continued(answer.headers)
+            if continues and (smaller := quirks.shrink(part)):
+                queue[:0] = smaller
+                continue
+            again = partial(self.ask, subject, ways=ways, call=call, shown=shown)
+            found = await self._uncut(learned, part, answer, shown, again)
+            pieces.calls += found.calls
+            pieces.capped |= found.capped or continues
+            pieces.doubtful |= found.doubtful
         return pieces
+
+    async def _uncut(
+        self,
+        learned: tuple[str, SubjectKind],
+        part: Window,
+        answer: Answer,
+        shown: Callable[[Answer], Collection[str]],
+        again: Callable[[Window], Awaitable[Pieces]],
+    ) -> Pieces:
+        """The answer, or where its halves show more, these: then it was cut."""
+        whole, own = shown(answer), Pieces([(part, answer)])
+        number, cut = len(whole), self._cut[learned]
+        most = self._most_shown[learned] = max(number, self._most_shown.get(learned, 0))
+        if number < most or not quirks.may_be_cut(number):
+            return own
+        halves = [await again(half) for half in quirks.shrink(part)]
+        calls = [piece for half in halves for piece in half.calls]
+        is_doubtful = not halves or any(number in half.doubtful for half in halves)
+        if not {key for _, half in calls for key in shown(half)} <= {*whole}:
+            cut.add(number)
+            own = Pieces(calls, capped=any(half.capped for half in halves))
+        if is_doubtful:
+            own.doubtful.add(number)
+            own.capped |= number in cut or quirks.looks_capped(number)
+        return own
 
     async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call[Any]]) -> Answer:
         """The answer to the first way that is not refused; the same days are asked for that way from then on."""
