@@ -118,6 +118,9 @@ class Window:
         middle = self.start + timedelta(days=self.days // 2 - 1)
         return Window(self.start, middle), Window(middle + timedelta(days=1), self.end)
 
+    def __contains__(self, day: date) -> bool:
+        return self.start <= day <= self.end
+
     def wider(self, before: int, after: int) -> "Window":
         """It and so many days on each side, cut to what a calendar can say."""
         first, last = self.start.toordinal() - before, self.end.toordinal() + after

@@ -301,6 +301,19 @@ async def test_a_list_that_is_cut_at_the_size_of_a_page_is_asked_for_in_smaller_
     assert copy.differences() == []
 
 
+async def test_a_service_that_shows_the_first_two_weeks_of_any_window_is_asked_for_shorter_ones(project):
+    def edit(request, answer):
+        if api_path(request) != "/availability":
+            return None
+        last = dt.date.fromisoformat(json.loads(request.content)["localDateStart"]) + dt.timedelta(days=13)
+        return reply([row for row in answer.json() if row["localDateTimeStart"][:10] <= str(last)])
+
+    copy = project(availability=(0, 60), bookings=(0, 1))
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+
+
 async def test_a_list_of_exactly_a_hundred_products_is_not_complete(project):
     """It has no days that could be asked for one by one."""
 

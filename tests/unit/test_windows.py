@@ -1,4 +1,4 @@
-"""Lists that a service cuts without a word are noticed by what their halves show; whole ones cost hardly a request."""
+"""Lists that a service cuts, and windows that it shortens, without a word are noticed; whole ones cost hardly a request."""
 
 import datetime as dt
 import json
@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from octo_sync.flows.sync.windows import Windows
+from octo_sync.flows.sync.windows import Windows, with_margins
 from octo_sync.model import Subject, SubjectKind, Window
 from octo_sync.octo.answer import Answer
-from octo_sync.octo.endpoints import bookings
+from octo_sync.octo.endpoints import availability, bookings
 
 MONTHS = [Window.month(f"2026-{month:02d}") for month in range(1, 13)]
 
@@ -33,7 +33,12 @@ async def pulled(on_days, cut):
     for month in MONTHS:
         subject = Subject("main", SubjectKind.BOOKINGS, (str(month.start)[:7],))
         pieces = await windows.ask(
-            subject, month, lambda w: [w], lambda w: bookings(start=w.start, end=w.end), shown=Answer.json
+            subject,
+            month,
+            lambda w: [w],
+            lambda w: bookings(start=w.start, end=w.end),
+            shown=Answer.json,
+            dated=lambda _: {},
         )
         found.append(([id_ for _, answer in pieces.calls for id_ in answer.json()], not pieces.capped))
     return found, asked
@@ -69,3 +74,66 @@ async def test_whole_lists_are_asked_for_in_halves_where_they_are_the_longest_so
         await pulled(days([(1, 5, 7), (2, 5, 6), (2, 20, 4), (3, 5, 10), (3, 20, 1), (4, 3, 10), (5, 9, 21)]), None)
     )[1]
     assert [window for window in asked if window not in MONTHS] == [*MONTHS[1].halves()]
+
+
+async def departures(on_days, most, asked):
+    """Per month the days of departures that the copy would have, of a service that gives the first `most` days alone."""
+
+    async def send(subject, call):
+        start, end = (dt.date.fromisoformat(call.json[name]) for name in ("localDateStart", "localDateEnd"))
+        asked.append(Window(start, end))
+        days = [start + dt.timedelta(days=n) for n in range(min(most, (end - start).days + 1))]
+        return Answer(json.dumps([str(day) for day in days if day in on_days]).encode(), 200, {}, len(asked), b"", call)
+
+    windows, found = Windows(send), []
+    for month in MONTHS:
+        subject = Subject("main", SubjectKind.AVAILABILITY, ("p", "o", str(month.start)[:7]))
+        pieces = await windows.ask(
+            subject,
+            month,
+            lambda w: with_margins(w, is_first=False),
+            lambda w: availability("p", "o", w.start, w.end),
+            shown=lambda _: (),
+            dated=lambda answer: {day: dt.date.fromisoformat(day) for day in answer.json()},
+        )
+        found.append(
+            {day for part, answer in pieces.calls for day in answer.json() if dt.date.fromisoformat(day) in part}
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("most", "share"),
+    # Of few departures in a few days, none may be left to tell.
+    [
+        (most, share)
+        for share, least in ((1, 3), (0.5, 7), (0.2, 14))
+        for most in (3, 7, 14, 20, 28, 30, 31, 365)
+        if most >= least
+    ],
+)
+async def test_windows_that_a_service_shortens_are_asked_for_in_shorter_ones(most, share):
+    rng = random.Random(most)
+    for _ in range(20):
+        # Some on the first of each month: where a window seems to be empty nobody asks further.
+        on_days = {
+            day
+            for month in MONTHS
+            for n in range(month.days)
+            if (day := month.start + dt.timedelta(days=n)).day == 1 or rng.random() < share
+        }
+        for month, days_found in zip(MONTHS, await departures(on_days, most, []), strict=True):
+            assert days_found == {str(day) for day in on_days if day in month}
+
+
+async def test_a_service_that_shows_all_days_is_asked_once_for_each_month():
+    every = {month.start + dt.timedelta(days=n) for month in MONTHS for n in range(month.days)}
+    asked = []
+    await departures(every, 365, asked)
+    assert asked == [month.wider(1, 1) for month in MONTHS]
+
+
+async def test_until_the_last_day_was_seen_a_window_that_ends_early_costs_one_more_request():
+    asked = []
+    await departures({dt.date(2026, month, day) for month in range(1, 13) for day in range(2, 29)}, 365, asked)
+    assert len(asked) == 12 + 11, "February ends on its 28th"

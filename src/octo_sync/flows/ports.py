@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -139,6 +140,8 @@ class Ports:
     order: Order = field(default_factory=Order)
     travel: Window | None = None
     """Travel dates a user asked for beyond the horizon."""
+    most_days: float = inf
+    """Days of departures or bookings to be asked for at once."""
     allow_deletions: bool = False
     progress: Progress = field(default_factory=Progress)
     time_zones: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -1,8 +1,9 @@
 """Verify: does the copy say what the service says?
 
-Live, everything (or a sample) is fetched again through the same worker into a scratch warehouse, and compared with the read
-copy row for row, column for column, in both directions. Without the network, the copy's own claims are checked: that
-every subject of the horizon is covered, complete and clean, and that every check passes.
+Live, everything (or a sample) is fetched again through the same worker into a scratch warehouse, by half a month where a pull
+asks for a whole one, and compared with the read copy row for row, column for column, in both directions. Without the network,
+the copy's own claims are checked: that every subject of the horizon is covered, complete and clean, and that every check
+passes.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ from octo_sync.flows.wording import plural
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables import all_tables
 
+_MOST_DAYS = 18
+"""Half a month and a day on each side: what a service cuts from long answers, a pull's may lack as well."""
 _COVERED = "select connection_id, resource, key, verified_at_utc, is_complete, missing_capabilities from ops.coverage"
 _INCOMPLETE = "select connection_id, resource, key from ops.coverage where not is_complete order by 1, 2, 3"
 _KEPT = "select connection_id, resource, name from ops.schema_drift where kind = 'missing' and accepted_at_utc is null"
@@ -50,6 +53,7 @@ async def verify_live(own: Ports, *, here: Path, scratch: Path, scope: Scope, sa
 
     `scratch` is the file of that warehouse, which is closed so that it can be compared.
     """
+    own.most_days = _MOST_DAYS
     before = sum(c.stats.requests for c in own.clients.values())
     if sample is None:
         worker = await Pull(own, scope).run()

@@ -83,7 +83,7 @@ class Fetcher:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._windows = Windows(self._send)
+        self._windows = Windows(self._send, ports.most_days)
         self.forget_refused = self._windows.forget_refused
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -180,6 +180,7 @@ class Fetcher:
             lambda w: with_margins(w, is_first=w.start == horizon.start),
             lambda w: endpoints.availability(product, option, w.start, w.end),
             shown=lambda _: (),  # a month of departures may well be a hundred
+            dated=lambda answer: _days(answer.body),
         )
         # Once: were it corrected meanwhile, rows and hash must be of the same one.
         pieces.time_zone = self._ports.time_zones.get((connection, product))
@@ -211,6 +212,7 @@ class Fetcher:
                 lambda w: [w],
                 lambda w: endpoints.bookings(start=w.start, end=w.end),
                 shown=lambda answer: _uuids(answer.body),
+                dated=lambda _: {},
             )
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
@@ -459,3 +461,19 @@ def _uuids(body: bytes) -> list[Any]:
         return [record.uuid for record in _named.decode(body)]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return []
+
+
+class _Departure(msgspec.Struct, rename="camel"):
+    id: str | int
+    local_date_time_start: str
+
+
+_departures = msgspec.json.Decoder(list[_Departure])
+
+
+def _days(body: bytes) -> dict[str, date]:
+    """The ids and days of departures; none where they cannot be read."""
+    try:
+        return {str(d.id): date.fromisoformat(d.local_date_time_start[:10]) for d in _departures.decode(body)}
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return {}

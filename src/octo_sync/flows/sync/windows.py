@@ -1,15 +1,15 @@
 """Asking for days: in one request, or in smaller windows where a service wants that; what was learned of it is remembered.
 
-A window that a service refuses, cuts, answers in pages or with too much is split. Whether a list was cut is asked of the
-service itself: its halves show what the whole one lacks.
+A window that a service refuses, cuts, shortens, answers in pages or with too much is split. Whether a list was cut or
+shortened is asked of the service itself: its halves show what the whole one lacks.
 """
 
 import contextlib
 import hashlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
 from math import ceil, inf
@@ -47,11 +47,11 @@ class Pieces:
 
 
 class Windows:
-    """Asks for windows with `send`, for the rest of a run."""
+    """Asks for windows with `send`, for the rest of a run, of at most so many days at once."""
 
-    def __init__(self, send: "Callable[[Subject, Call[Any]], Awaitable[Answer]]") -> None:
+    def __init__(self, send: "Callable[[Subject, Call[Any]], Awaitable[Answer]]", most_days: float = inf) -> None:
         self._send = send
-        self._most_days: dict[tuple[str, SubjectKind], float] = {}
+        self._most_days: defaultdict[tuple[str, SubjectKind], float] = defaultdict(lambda: most_days)
         """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
         self._longest: dict[tuple[str, SubjectKind], int] = {}
         """The most days that a service answered for at once."""
@@ -59,6 +59,8 @@ class Windows:
         """The most records that a list had: whoever cuts lists cuts them there."""
         self._cut: defaultdict[tuple[str, SubjectKind], set[int]] = defaultdict(set)
         """At how many records lists were seen to be cut."""
+        self._days_shown: dict[tuple[str, SubjectKind], int] = {}
+        """The most days of a window of which the last one was seen to be shown."""
         self._refused: set[tuple[str, str | None, str | None]] = set()
         self._permitted: dict[tuple[str, Window], int] = {}
 
@@ -74,6 +76,7 @@ class Windows:
         call: Callable[[Window], Call[Any]],
         *,
         shown: Callable[[Answer], Collection[str]],
+        dated: Callable[[Answer], Mapping[str, date]],
     ) -> Pieces:
         """Ask for a window, in smaller ones where the service wants that.
 
@@ -82,12 +85,13 @@ class Windows:
             window: The days.
             ways: The days to ask for, best first.
             call: The request for these days.
-            shown: The ids of an answer's records; none where nobody is known to cut them.
+            shown: The ids of an answer's records; none where nobody is known to cut lists.
+            dated: Their ids and days; none where nobody is known to shorten windows.
         """
         pieces, learned = Pieces(), (subject.connection, subject.kind)
         option = (subject.connection, subject.product_id, subject.option_id)
         may_split, margins = option not in self._refused, ways(window)[0].days - window.days
-        queue = _pieces_of(window, self._most_days.get(learned, inf) - margins)
+        queue = _pieces_of(window, self._most_days[learned] - margins)
         too_long: int | None = None
         while queue:
             part = queue.pop(0)
@@ -109,7 +113,7 @@ class Windows:
             days = asked[self._permitted[subject.connection, part]].days
             longest = self._longest[learned] = max(days, self._longest.get(learned, 0))
             if too_long and too_long > longest:  # otherwise it was not for the number of days
-                most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
+                most = self._most_days[learned] = min(self._most_days[learned], too_long - 1)
                 queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
                 too_long = None
             continues = quirks.is_continued(answer.headers)
@@ -117,7 +121,8 @@ class Windows:
                 queue[:0] = smaller
                 continue
             again = partial(self.ask, subject, ways=ways, call=call, shown=shown)
-            found = await self._uncut(learned, part, answer, shown, again)
+            found = await self._uncut(learned, part, answer, shown, partial(again, dated=dated))
+            found = await self._unshortened(learned, part, answer, dated, again) or found
             pieces.calls += found.calls
             pieces.capped |= found.capped or continues
             pieces.doubtful |= found.doubtful
@@ -147,6 +152,31 @@ class Windows:
             own.doubtful.add(number)
             own.capped |= number in cut or quirks.looks_capped(number)
         return own
+
+    async def _unshortened(
+        self,
+        learned: tuple[str, SubjectKind],
+        part: Window,
+        answer: Answer,
+        dated: Callable[[Answer], Mapping[str, date]],
+        again: Callable[..., Awaitable[Pieces]],
+    ) -> Pieces | None:
+        """The halves of a window, where the later one shows what the whole lacks: the service gave its first days alone."""
+        if part.days <= max(1, self._days_shown.get(learned, 0)) or not (found := dated(answer)):
+            return None
+        if (last := max(found.values())) >= part.end:
+            self._days_shown[learned] = part.days
+            return None
+        first, second = part.halves()
+        # Of a service that showed more days than the later half has, that half is whole.
+        later = await again(second, dated=dated if last < second.start else lambda _: {})
+        missing = {key for _, own in later.calls for key, day in dated(own).items() if day in second} - found.keys()
+        if not missing:
+            return None
+        if len(missing) > 1:  # a single one may have come meanwhile
+            self._most_days[learned] = min(self._most_days[learned], first.days)
+        earlier = await again(first, dated=dated)
+        return Pieces([*earlier.calls, *later.calls], earlier.capped or later.capped, earlier.doubtful | later.doubtful)
 
     async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call[Any]]) -> Answer:
         """The answer to the first way that is not refused; the same days are asked for that way from then on."""
