@@ -57,7 +57,8 @@ class Keeping:
     """What a merge of one noun's staged rows does before it takes anything away.
 
     `filled` are the tables that are known to have rows, `histories` those that keep versions by the table they follow,
-    `absences` the tables of which rows are missed.
+    `absences` the tables of which rows are missed, `unlisted` the bookings (connection, key) that answered for themselves and
+    that the list of their days lacks.
     """
 
     db: duckdb.DuckDBPyConnection
@@ -67,6 +68,7 @@ class Keeping:
     filled: set[str]
     histories: Mapping[str, Table]
     absences: set[str]
+    unlisted: set[tuple[str, str]]
     had_rows: set[str] = field(default_factory=set, init=False)
 
     def _incoming(self, table: Table) -> str:
@@ -114,7 +116,11 @@ class Keeping:
             # As far as they are as verified.
             seen += " where not t.is_deleted and t.stale_columns is null"
         verdicts = self.losses.columns(table, columns, losing=work, shown=self._incoming(table), seen=seen)
-        kept = _kept(table, columns, verdicts)
+        settled = self._undated(table)
+        doubtful = {
+            name: f"{is_lost}{settled}" for name, is_lost in _kept(table, columns, verdicts, ["doubtful"]).items()
+        }
+        kept = _kept(table, columns, verdicts, ["drift"]) | doubtful
         if not kept:
             return
         values = [f"{name} = case when {is_lost} then t.{name} else d.{name} end" for name, is_lost in kept.items()]
@@ -125,14 +131,20 @@ class Keeping:
         else:
             for name, is_lost in kept.items():
                 self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
-        doubtful = " or ".join(_kept(table, columns, verdicts, ["doubtful"]).values())
-        if doubtful and not marks:
-            self._doubt(work, doubtful)
-        if doubtful and any(c.name == "payload_digest" for c in table.columns):
-            # A list decides, so it must not take the row for landed.
-            values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
+        if doubtful and not table.private:
+            self._doubt(work, " or ".join(f"({is_lost})" for is_lost in doubtful.values()))
         lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
         run(self.db, f"update {work} d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
+
+    def _undated(self, table: Table) -> str:
+        """That the row `d` is not that of a booking which its list lacks, and which has no day of travel by its own answer.
+
+        No list shows such a booking any more, so none could decide about it.
+        """
+        if table.full_name != "core.bookings" or not self.unlisted:
+            return ""
+        keys = ", ".join(f"({quoted(connection)}, {quoted(key)})" for connection, key in sorted(self.unlisted))
+        return f" and not (d.local_date is null and (d.connection_id, to_json([d.booking_uuid])::varchar) in ({keys}))"
 
     def _seen(self, table: Table, columns: Sequence[Column] = ()) -> str:
         """Rows of bookings that were in the answers and not read, with these columns; '' where there are none."""

@@ -5,7 +5,7 @@
 -- Rows that answered for themselves are missed no longer; those that no list had missed are told.
 delete from ops.absences a using ({there}) n
 where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key
-returning a.connection_id, a.table_name, a.misses
+returning a.connection_id, a.table_name, a.key, a.misses
 
 -- name: refused
 -- Live rows that were not found by their own ids, each with the list that speaks for it. $4 is the kind of such an id. Where
@@ -88,6 +88,11 @@ delete from ops.schema_drift where resource = 'bookings' and kind = 'meaning' an
 -- Bookings of which a list has to decide: it must not take them for landed.
 update core.bookings t set payload_digest = null, row_hash = null from ({doubtful}) d
 where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid
+
+-- name: doubtful_own
+-- Nor may an equal answer to their own id be left unread, when no list shows them.
+update ops.coverage c set answer_hash = null from ({doubtful}) d
+where c.connection_id = d.connection_id and c.resource = 'booking' and c.key = to_json([d.booking_uuid])::varchar
 
 -- name: latest_payloads
 -- The hash of the last payload of each of the keys $1: only hashes are compared.

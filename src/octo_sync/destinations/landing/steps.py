@@ -57,6 +57,8 @@ class LandingWork:
         self._absences: set[str] = set()
         """Tables of which rows are missed."""
         self._fresh: list[Answered] = []
+        self._unlisted: set[tuple[str, str]] = set()
+        """Connection and key of bookings that answered for themselves, and that the list of their days lacks."""
         self._found: Counter[tuple[str, str, str, str]] = Counter()
         """Drift: connection, resource, kind, name → how often."""
         for a in self.landing.answered:
@@ -113,6 +115,8 @@ class LandingWork:
         self._miss_own()
         self._miss_nothing_unasked()
         self.report.differing += cover(self.db, self._fresh, self.landing.run_id, missed=bool(self._absences))
+        for losses in self._losses.values():
+            self._read_again(losses.doubtful)
         cover_open_dated(self.db, self._fresh, self.landing.run_id)
         self._drift()
 
@@ -128,7 +132,17 @@ class LandingWork:
         name = stage.noun.name
         losses = self._losses.setdefault(name, Losses(self.db, name, self.landing.guard, self._lost_lately))
         histories = {t.history_of: t for t in self.tables if t.history_of}
-        return Merger(self.db, stage.noun, stage.facts, losses, self.filled, histories, self._absences, self.report)
+        return Merger(
+            self.db,
+            stage.noun,
+            stage.facts,
+            losses,
+            self.filled,
+            histories,
+            self._absences,
+            self._unlisted,
+            self.report,
+        )
 
     def _land_noun(self, stage: Stage) -> None:
         merger = self._merger(stage)
@@ -145,15 +159,15 @@ class LandingWork:
                 scope = stage.absence_scope(table)
                 if scope:
                     merger.note_absences(table, scope)
-        self._read_again(self._losses[stage.noun.name].doubtful)
         for connection, count in merger.contradicted.items():
             self._found[connection, stage.noun.name, "contradiction", CONTRADICTION] += count
 
     def _read_again(self, doubtful: set[tuple[str, str]]) -> None:
-        """Bookings of which a list has to decide: it must not take them for landed."""
+        """Bookings of which another answer has to decide: it must not take them for landed."""
         if doubtful:
             select, values = given(("connection_id", "booking_uuid"), sorted(doubtful))
-            self.db.execute(sql("doubtful", doubtful=select), values)
+            for name in ("doubtful", "doubtful_own"):
+                self.db.execute(sql(name, doubtful=select), values)
 
     def _land_payloads(self) -> int:
         """Keep the payloads that differ from the last one of their key; how many."""
@@ -205,7 +219,9 @@ class LandingWork:
             select, values = given(("connection_id", "table_name", "key"), keys)
             found = self.db.execute(sql("found_again", there=select), values).fetchall()
             nouns = {t.full_name: t.noun for _, t in there}
-            for connection, name, misses in found:
+            for connection, name, key, misses in found:
+                if name == "core.bookings":
+                    self._unlisted.add((connection, key))
                 if not misses:
                     self._found[connection, nouns[name], "hidden", HIDDEN] += 1
 
