@@ -7,6 +7,19 @@ delete from ops.absences a using ({there}) n
 where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key
 returning a.connection_id, a.table_name, a.key, a.misses
 
+-- name: hidden
+-- Confirmed bookings that answered for themselves, each with the list that speaks for it, and that lacked it.
+create or replace temp table hidden as select t.connection_id, t.booking_uuid, c.key from ({unlisted}) n
+join core.bookings t on t.connection_id = n.connection_id and to_json([t.booking_uuid])::varchar = n.key and t.status = 'CONFIRMED'
+join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' and {speaks_for}
+
+-- name: lists_that_hide
+-- Where such a booking is confirmed still, on days of the same list, that list did not show all; its bytes are read next time.
+update ops.coverage c set is_complete = false, answer_hash = null from hidden h, core.bookings t
+where c.connection_id = h.connection_id and c.resource = 'bookings' and c.key = h.key
+  and t.connection_id = h.connection_id and t.booking_uuid = h.booking_uuid and t.status = 'CONFIRMED' and not t.is_deleted
+  and {speaks_for}
+
 -- name: refused
 -- Live rows that were not found by their own ids, each with the list that speaks for it. $4 is the kind of such an id. Where
 -- lists of this service were seen to show what it does not find by id, they alone decide.

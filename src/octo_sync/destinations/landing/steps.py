@@ -114,6 +114,8 @@ class LandingWork:
             self._land_noun(stage)
         self._miss_own()
         self._miss_nothing_unasked()
+        if self._unlisted:
+            self.db.execute(sql("lists_that_hide", speaks_for=speaks_for("t", "c")))
         self.report.differing += cover(self.db, self._fresh, self.landing.run_id, missed=bool(self._absences))
         for losses in self._losses.values():
             self._read_again(losses.doubtful)
@@ -224,6 +226,9 @@ class LandingWork:
                     self._unlisted.add((connection, key))
                 if not misses:
                     self._found[connection, nouns[name], "hidden", HIDDEN] += 1
+        if self._unlisted:
+            select, values = given(("connection_id", "key"), sorted(self._unlisted))
+            self.db.execute(sql("hidden", unlisted=select, speaks_for=speaks_for("t", "c")), values)
 
     def _miss_own(self) -> None:
         """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone.
