@@ -1,7 +1,10 @@
 """What lists no longer show: a booking that becomes open-dated, and confirmed bookings of a list that is not whole."""
 
+import datetime as dt
+
+import duckdb
 import pytest
-from tests.flows.harness import Wire, api_path, booking, reply, verify
+from tests.flows.harness import RunningClock, Wire, api_path, booking, reply, verify
 
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, SubjectKind
@@ -48,6 +51,33 @@ async def test_a_list_that_lacks_a_confirmed_booking_is_not_complete_until_the_n
     await copy.sync()
     assert copy.query(incomplete) == []
     assert copy.differences() == []
+
+
+async def test_a_cancelled_booking_that_lists_lack_is_as_old_as_its_own_answer(project, service):
+    one = next(
+        b
+        for b in service.state()["bookings"]
+        if b["status"] == "CANCELLED" and b["local_date"][:7] == "2026-12" and not b["test"]
+    )["uuid"]
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings":
+            return reply([row for row in answer.json() if row["uuid"] != one])
+        return None
+
+    copy = project(bookings=(-60, 60), publish=True)
+    copy.clock = RunningClock()
+    await copy.sync()
+    copy.clock.advance(hours=1)
+    asked = copy.clock.now()
+    await copy.sync(transport=Wire.by(edit))
+    copy.clock.advance(days=1)
+    await copy.sync(transport=Wire.by(edit))
+    with duckdb.connect(copy.directory / "octo.read.duckdb", read_only=True) as db:
+        found = db.execute("select verified_at_utc, verified_by from marts.fct_bookings where booking_uuid = $1", [one])
+        ((verified, by),) = found.fetchall()
+    assert asked <= verified < asked + dt.timedelta(hours=1)
+    assert by == "repair"
 
 
 async def test_a_list_without_a_booking_that_has_moved_to_another_month_is_complete(project, service):

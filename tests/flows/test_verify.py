@@ -143,3 +143,14 @@ async def test_what_a_service_leaves_out_of_long_lists_differs_because_half_mont
     assert {table for table, rows in found.comparison.differing.items() if rows} >= {BOOKING}
     here, there = found.comparison.rows[BOOKING]
     assert here < there
+
+
+async def test_a_product_that_its_list_lacks_is_asked_for_by_its_id_as_a_pull_does(project, service):
+    await project.sync()
+
+    def edit(request, answer):
+        return reply(answer.json()[1:]) if api_path(request) == "/products" else None
+
+    found = await verify(project, transport=Wire.by(edit), only=["products"])
+    assert found.complete
+    assert found.comparison.equal

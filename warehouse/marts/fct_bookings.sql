@@ -182,3 +182,7 @@ left join lists listed
   and case when by_booking.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
     between listed.first_day and listed.last_day
   and missed.key is null
+  -- What was cancelled and answered for itself is not missed for 30 days: a list since then need not have shown it.
+  and not (
+    b.status in ('CANCELLED', 'EXPIRED', 'REJECTED') and own.key is not null and b.verified_at_utc <= own.verified_at_utc
+  )

@@ -102,6 +102,16 @@ def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
         return db.execute(sql("bookings_in", windows=select, booked_on=booked_on("t")), values).fetchall()
 
 
+def products_in(here: Path) -> list[tuple[str, str]]:
+    """Connection and id of the live products of a copy. Blocking.
+
+    Raises:
+        WarehouseError: The copy cannot be read.
+    """
+    with _attached(here=here) as db:
+        return db.execute(sql("products_in")).fetchall()
+
+
 def bookings_unlisted(
     here: Path, by_booking: Sequence[str], travel: model.Window, *, open_dated: bool
 ) -> list[tuple[str, str]]:

@@ -88,6 +88,10 @@ join ({windows}) w on w.connection_id = t.connection_id
   and case when w.by_booking then {booked_on} else t.local_date end between w.first and w.last
 where not t.is_deleted order by all
 
+-- name: products_in
+-- The live products of a copy.
+select connection_id, product_id from here.core.products where not is_deleted
+
 -- name: bookings_unlisted
 -- Those that no list has to show and a service still keeps: of the connections $1, on the days $2 to $3, and with $4 those
 -- without a day of travel.

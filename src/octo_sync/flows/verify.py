@@ -14,7 +14,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from octo_sync.destinations.base import Scripted
-from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
+from octo_sync.destinations.compare import (
+    Comparison,
+    bookings_in,
+    bookings_unlisted,
+    compare,
+    products_in,
+    windows_asked,
+)
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.breaker import Trouble
@@ -87,9 +94,9 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
 
 
 def _unlisted(own: Ports, here: Path, scope: Scope, *, is_sample: bool) -> list[Subject]:
-    """The copy's bookings that complete lists of the fresh pull had to show and did not. Blocking.
+    """The copy's products and bookings that complete lists of the fresh pull had to show and did not. Blocking.
 
-    And those that no list has to show: open-dated ones and, where lists are by day of booking, those that are still to
+    And the bookings that no list has to show: open-dated ones and, where lists are by day of booking, those that are still to
     travel, or that travel on the days that were named. A sample draws lists, so they are not in it.
     """
     there = {tuple(row) for row in own.warehouse.query("select connection_id, booking_uuid from core.bookings").rows}
@@ -98,11 +105,10 @@ def _unlisted(own: Ports, here: Path, scope: Scope, *, is_sample: bool) -> list[
         by_booking = [name for name in own.clients if own.lists_by_booking(name)]
         ahead = Window(own.clock.now().date() - timedelta(days=1), date.max)
         wanted |= set(bookings_unlisted(here, by_booking, scope.travel or ahead, open_dated=scope.travel is None))
-    return [
-        Subject(connection, SubjectKind.BOOKING, (uuid,))
-        for connection, uuid in sorted(wanted)
-        if (connection, uuid) not in there and connection in own.clients
-    ]
+    listed = {tuple(row) for row in own.warehouse.query("select connection_id, product_id from core.products").rows}
+    missing = [(SubjectKind.BOOKING, row) for row in wanted - there]
+    missing += [(SubjectKind.PRODUCT, row) for row in products_in(here) if row not in listed]
+    return sorted(Subject(connection, kind, (key,)) for kind, (connection, key) in missing if connection in own.clients)
 
 
 def _left_out(own: Ports) -> dict[str, str]:
