@@ -783,6 +783,25 @@ class Contract:
         warehouse.land(landing(one(booking(1), 12)))
         assert warehouse.absences() == []
 
+    def test_a_list_that_lacks_a_confirmed_booking_of_its_days_is_complete_when_one_has_it(self, warehouse):
+        complete = "select is_complete, answer_hash is null from ops.coverage where resource = 'bookings'"
+        warehouse.land(landing(december([booking(3), booking(4)], 1)))
+        warehouse.land(landing(december([booking(4)], 2)))
+        warehouse.land(landing(one(booking(3), 3)))
+        assert warehouse.query(complete).rows == [(False, True)]
+        warehouse.land(landing(december([booking(3), booking(4)], 4)))
+        assert warehouse.query(complete).rows == [(True, False)]
+
+    @pytest.mark.parametrize("other", [{"status": "CANCELLED"}, {"month": 11}, {"availability": None}])
+    def test_a_list_is_complete_without_a_booking_that_it_need_not_show_any_more(self, warehouse, other):
+        warehouse.land(landing(december([booking(3), booking(4)], 1)))
+        warehouse.land(landing(december([booking(4)], 2)))
+        changed = booking(3) | other if "availability" in other else booking(3, **other)
+        warehouse.land(landing(one(changed, 3)))
+        assert warehouse.query("select is_complete from ops.coverage where resource = 'bookings'").rows == [(True,)]
+        undated = "select local_date is null, stale_columns from core.bookings where booking_uuid = 'uuid-3'"
+        assert warehouse.query(undated).rows == [("availability" in other, None)]
+
     def test_an_incomplete_answer_proves_no_absence(self, warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10)))
         warehouse.land(landing(december([booking(2)], 11, complete=False)))
