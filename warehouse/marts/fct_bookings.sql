@@ -183,6 +183,7 @@ left join lists listed
     between listed.first_day and listed.last_day
   and missed.key is null
   -- What was cancelled and answered for itself is not missed for 30 days: a list since then need not have shown it.
-  and not (
-    b.status in ('CANCELLED', 'EXPIRED', 'REJECTED') and own.key is not null and b.verified_at_utc <= own.verified_at_utc
+  and (
+    own.key is null or b.verified_at_utc > own.verified_at_utc
+    or coalesce(b.status, '') not in ('CANCELLED', 'EXPIRED', 'REJECTED')
   )

@@ -215,8 +215,8 @@ LEFT JOIN lists AS listed
     ELSE CAST(FROM_UTC_TIMESTAMP(b.utc_created_at, 'UTC') AS DATE)
   END BETWEEN listed.first_day AND listed.last_day
   AND missed.key IS NULL
-  AND /* What was cancelled and answered for itself is not missed for 30 days: a list since then need not have shown it. */ NOT (
-    b.status IN ('CANCELLED', 'EXPIRED', 'REJECTED')
-    AND NOT own.key IS NULL
-    AND b.verified_at_utc <= own.verified_at_utc
+  AND /* What was cancelled and answered for itself is not missed for 30 days: a list since then need not have shown it. */ (
+    own.key IS NULL
+    OR b.verified_at_utc > own.verified_at_utc
+    OR NOT COALESCE(b.status, '') IN ('CANCELLED', 'EXPIRED', 'REJECTED')
   )
