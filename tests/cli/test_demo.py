@@ -43,6 +43,10 @@ def test_last_year_pace_and_channels_can_be_seen(empty):
 def test_what_it_says_comes_next_closes_a_month_and_shows_differences_with_buttons(empty):
     said, _ = empty.start("demo", "-C", "shown", "--bookings", "200").communicate()
     lines = [shlex.split(line, comments=True) for line in said.partition("\nNext\n")[2].splitlines()]
+    (sql,) = (words for words in lines if "sql" in words)
+    sold = "select sum(retail_amount) filter (where is_sold) as sold from fct_bookings group by channel_name, currency"
+    amounts = {row["sum(retail_amount)"] for row in empty.json(*sql[3:])["rows"]}
+    assert amounts == {row["sold"] for row in empty.json("sql", "-C", "shown", sold)["rows"]}
     (close,) = (words for words in lines if "close" in words)
     assert close[:3] == ["uv", "run", "octo-sync"]
     assert re.search(rf"^{close[-1]} +closed ", empty.ok(*close[3:]), re.MULTILINE)

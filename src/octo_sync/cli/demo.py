@@ -98,16 +98,14 @@ def _service(seed: int, bookings: int, products: int, days: int) -> Iterator[str
 def _next(directory: Path, service: str, month: str) -> None:
     """What to do with it. `service` makes the same service again, so that what was pulled is still there; `month` is over."""
     where = f"-C {directory}"
+    sold = "select channel_name, currency, sum(retail_amount) from fct_bookings where is_sold group by all"
     steps = (
         (f"octo-sync ask {where}", "33 questions and their answers"),
-        (
-            f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"',
-            "a question of your own",
-        ),
+        (f'octo-sync sql {where} "{sold}"', "a question of your own"),
         (f"octo-sync tables {where}", "what is in it"),
         (f"octo-sync reconcile {where} --html ledger.html", "the copy against a ledger"),
         (f"octo-sync close {where} {month}", "last month's figures, kept as they are"),
-        (service, "the service alone, to sync again and again"),
+        (service, "the service alone, without what the demo changed there: sync before verify --live"),
         (f"octo-sync serve {where} --open", "beside it: the dashboard, webhooks and schedules"),
         (
             f"OCTO_SYNC_DASHBOARD__TOKEN=octo octo-sync serve {where} --only dashboard --open",
