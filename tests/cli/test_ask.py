@@ -102,6 +102,7 @@ def test_what_a_question_leaves_out_is_counted(project):
         (folder / "ours.sql").write_text(f"-- not shown: sold booking: {which}\nselect 1 as x")
         done = project("ask", "ours")
         assert done.stderr.partition("ours\n")[2] == said
+        assert project("export", "ours", "--to", "ours.csv", "--force").stderr == said
 
 
 def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_place(project):

@@ -59,7 +59,7 @@ def command(
     with options.open_copy(project) as copy:
         values = answers(copy, found, given)
         rows = copy.sql(found.sql, values, timeout=timeout or None).fetch(limit or None)
-        remarks = _remarks(copy, found)
+        said_too = remarks(copy, found)
     if form in ("table", "md"):
         console.note(found.question + (f"  ({_said(found, values)})" if values else ""))
         # Of the first rows alone nobody knows.
@@ -80,20 +80,20 @@ def command(
         console.note(_why_none(found))
     if rows.truncated:
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
-    for remark in remarks:
+    for remark in said_too:
         console.note(remark)
 
 
-def _remarks(copy: Copy, question: Question) -> list[str]:
+def remarks(copy: Copy, question: Question) -> list[str]:
     """What is in no row, and what one has to know about amounts; a copy without the tables for it says nothing."""
-    remarks = []
+    found = []
     with contextlib.suppress(OctoSyncError):
         for what, which in question.not_shown:
             ((count,),) = copy.sql(f"select count(*) from marts.fct_bookings where {which}").rows()  # noqa: S608 - the question's own
-            remarks += [f"Not shown: {plural(count, what)}."] if count else []
+            found += [f"Not shown: {plural(count, what)}."] if count else []
         if concerns(question):
-            remarks += [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
-    return remarks
+            found += [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
+    return found
 
 
 def _list(known: Sequence[Question], form: str) -> None:

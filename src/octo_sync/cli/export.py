@@ -121,7 +121,10 @@ def _found(copy: Copy, directory: Path, name: str, given: Sequence[str], timeout
         raise click.UsageError(
             f"There is no table, mart or question {name!r}{hint or '.'} octo-sync tables and octo-sync ask list them."
         )
-    return [_Item(question.name, copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout))]
+    rows = copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout)
+    for remark in asking.remarks(copy, question):
+        console.note(remark)
+    return [_Item(question.name, rows)]
 
 
 def _named(items: Sequence[_Item], others: Sequence[str]) -> list[_Item]:
