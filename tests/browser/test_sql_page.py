@@ -48,8 +48,8 @@ def test_a_question_fills_the_editor_and_its_fields(look, base):
     window = look(base, width=390)
     window.open("sql")
     page = window.page
-    page.get_by_role("link", name="What is this year's revenue").click()
-    assert "question: What is this year's revenue" in page.input_value("#q")
+    page.get_by_role("link", name="What is the revenue by currency").click()
+    assert "question: What is the revenue by currency" in page.input_value("#q")
     first = page.get_by_label(re.compile("^first"))
     assert first.input_value() == "year"
 

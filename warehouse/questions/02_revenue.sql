@@ -1,5 +1,5 @@
 -- name: 02_revenue
--- question: What is this year's revenue by currency, product and channel, without open-dated bookings?
+-- question: What is the revenue by currency, product and channel, without open-dated bookings?
 -- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart. Those without a travel date are in no row. Where known_from is empty, the service lists by day of booking, and who booked before that began may be missing.
 -- parameter: first: date: year: First travel date.
 -- parameter: last: date: year+1-1d: Last travel date.

@@ -1,6 +1,6 @@
 -- name: 10_manifest
--- question: Who travels today?
--- description: Today's sold bookings by departure with their tickets; references instead of names, which only the private file holds.
+-- question: Who travels on a day?
+-- description: The day's sold bookings by departure with their tickets; references instead of names, which only the private file holds.
 -- parameter: day: date: today: Travel date at the venue.
 with counted as (
   select booking_key, unit_name, count(*) as tickets

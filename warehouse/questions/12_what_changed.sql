@@ -1,5 +1,5 @@
 -- name: 12_what_changed
--- question: What changed since yesterday?
+-- question: What changed since a given moment?
 -- description: Versions of bookings that the copy saw since then, new ones included, the latest first. Older bookings that were only read for the first time, and not cancelled since, are left out.
 -- parameter: since: instant: now-24h: Changes seen since then.
 select
