@@ -128,9 +128,9 @@ def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_plac
         (["13"], "needs booking (--param booking=…): OCTO booking uuid"),
         (["1", "--param", "first"], "expected NAME=VALUE"),
         (["1", "--param", "frist=today"], "has no parameter 'frist'; it has first, last"),
-        (["1", "--param", "first=yesterday"], "first='yesterday' is no date"),
+        (["1", "--param", "first=someday"], "first='someday' is no date; e.g. 2026-11-20, tomorrow, today+1d,"),
         (["4", "--param", "below=nan"], "below='nan' is no number"),
-        (["21", "--param", "after=soon"], "after='soon' is no instant"),
+        (["21", "--param", "after=soon"], "after='soon' is no instant; e.g. 2026-11-20, 2026-11-20T12:00:00Z,"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused_in_a_sentence(looked, words, said):
@@ -163,6 +163,9 @@ NOW = dt.datetime(2026, 3, 31, 23, 30, tzinfo=dt.UTC)
     [
         ("today", "2026-04-01"),
         ("today-1d", "2026-03-31"),
+        ("yesterday", "2026-03-31"),
+        ("tomorrow", "2026-04-02"),
+        ("tomorrow+6d", "2026-04-08"),
         ("today+366d", "2027-04-02"),
         ("month", "2026-04-01"),
         ("month-1", "2026-03-01"),
@@ -200,6 +203,7 @@ def test_the_last_day_asked_for_is_in_the_answer(number, last):
     ("text", "instant"),
     [
         ("now", NOW),
+        ("2026-03-01", dt.datetime(2026, 3, 1, tzinfo=dt.UTC)),
         ("now-24h", NOW - dt.timedelta(days=1)),
         ("now+90m", NOW + dt.timedelta(minutes=90)),
         ("2026-03-01T10:00:00+02:00", dt.datetime(2026, 3, 1, 8, tzinfo=dt.UTC)),

@@ -40,9 +40,9 @@ def command(
 ) -> None:
     """Answer one of the ready-made questions, or list them.
 
-    QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, today-7d, month-1 (the first day
-    of last month), month-1d (its last), year (1 January) or year+1-1d (31 December); moments as 2026-11-20T12:00:00Z, now or
-    now-24h.
+    QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, tomorrow, today-7d, month-1 (the
+    first day of last month), month-1d (its last), year (1 January) or year+1-1d (31 December); moments as 2026-11-20,
+    2026-11-20T12:00:00Z, now or now-24h.
     """
     if question is None:
         _list(ask.questions(directory), form)

@@ -14,8 +14,8 @@ A file's headers say what it answers and what it wants to know:
 `fct_bookings` is called that the answer leaves out, and its condition.
 
 In the select a parameter is `$first`. A default that is empty must be given by whoever asks. Dates may be relative to the
-day of asking: `today-7d`, `month-1` (the first day of last month), `month-1d` (its last), `year` (1 January), `year+1-1d`
-(31 December); instants to the moment: `now-24h`.
+day of asking: `yesterday`, `today-7d`, `month-1` (the first day of last month), `month-1d` (its last), `year` (1 January),
+`year+1-1d` (31 December); instants to the moment: `now-24h`.
 Nothing in a question reads a clock, so the same values give the same rows on every engine.
 """
 
@@ -39,7 +39,7 @@ _NOT_SHOWN = re.compile(r"^--\s*not shown:\s*(.+?)\s*:\s*(.+?)\s*$", re.MULTILIN
 _PARAMETER = re.compile(r"^--\s*parameter:\s*(\w+)\s*:\s*(\w+)\s*:\s*(.*?)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
 _NAMED = 3
 """Rows that speak against a yes and are named."""
-_DAY = re.compile(r"(today|month|year)(?:([+-]\d{1,5})(d|m|y)?)?(?:([+-]\d{1,5})d)?")
+_DAY = re.compile(r"(yesterday|today|tomorrow|month|year)(?:([+-]\d{1,5})(d|m|y)?)?(?:([+-]\d{1,5})d)?")
 _MOMENT = re.compile(r"now(?:([+-]\d{1,6})([hdm]))?")
 
 
@@ -206,8 +206,8 @@ def filled(
 
 
 _EXAMPLES = {
-    "date": "2026-11-20, today, today-7d, month-1, year",
-    "instant": "2026-11-20T12:00:00Z, now, now-24h",
+    "date": "2026-11-20, tomorrow, today+1d, today-7d, month-1, year",
+    "instant": "2026-11-20, 2026-11-20T12:00:00Z, now, now-24h",
     "integer": "30",
     "number": "0.2",
     "text": "anything but nothing",
@@ -234,8 +234,9 @@ def _day(text: str, today: date) -> date:
     if not match:
         return date.fromisoformat(text)
     word, shift = match[1], int(match[2] or 0)
-    unit = match[3] or {"today": "d", "month": "m", "year": "y"}[word]
-    base = {"today": today, "month": today.replace(day=1), "year": today.replace(month=1, day=1)}[word]
+    unit = match[3] or {"month": "m", "year": "y"}.get(word, "d")
+    base = {"month": today.replace(day=1), "year": today.replace(month=1, day=1)}.get(word, today)
+    base += timedelta(days={"yesterday": -1, "tomorrow": 1}.get(word, 0))
     if unit == "d":
         base += timedelta(days=shift)
     elif shift:
