@@ -148,6 +148,23 @@ def test_a_month_that_is_not_known_completely_can_be_closed_and_says_so(project,
     assert project.json("sql", "select was_complete from ops.closed_periods")["rows"] == [{"was_complete": False}]
 
 
+def test_an_unknown_net_is_called_so_and_tables_stand_apart(project, months):
+    project.ok("close", months["complete"])
+    with duckdb.connect(project.directory / "octo.read.duckdb") as copy:
+        none = "null::decimal(38, 4)"
+        copy.execute(
+            f"create table marts.ours as select * replace ({none} as net_amount, {none} as net_now) from marts.closed_periods; "
+            "drop view marts.closed_periods; alter table marts.ours rename to closed_periods"
+        )
+    lines = project.ok("close").splitlines()
+    totals = next(place for place, line in enumerate(lines) if line.startswith("total "))
+    assert [place for place, line in enumerate(lines) if not line] == [totals - 1]
+    assert totals > 4, "a month, heads, a line, rows, and nothing"
+    for line in lines[3 : totals - 1]:
+        _, bookings, net, adjustments, now, _ = re.split("  +", line)
+        assert (int(bookings) > 0, net, adjustments, now) == (True, "unknown", "0", "unknown")
+
+
 def test_figures_that_no_publish_has_shown_yet_are_not_called_none(project, months):
     said = project("close", months["complete"], environment={"OCTO_SYNC_PUBLISH__ENABLED": "false"})
     assert said.returncode == 0, said.stderr
@@ -159,6 +176,7 @@ def test_figures_that_no_publish_has_shown_yet_are_not_called_none(project, mont
 @pytest.mark.parametrize(
     ("short", "wrong", "words"),
     [
+        (1, 1, "{month} has 1 open difference with other systems; octo-sync reconcile names it."),
         (1, 2, "{month} has 2 open differences with other systems; octo-sync reconcile names them."),
         (2, 0, "No comparison with another system looked at the whole of {month}."),
         (1, 0, ""),

@@ -45,7 +45,9 @@ def command(period: str | None, project: options.Places, *, incomplete: bool) ->
     altered = [kept.period for kept, figures, *_ in shown if kept.is_altered or not _agree(kept, figures)]
     if console.wrote_json("close", {"altered": altered, "periods": [_document(*each) for each in shown]}):
         return 3 if altered else 0
-    for each in shown:
+    for number, each in enumerate(shown):
+        if number:
+            click.echo()
         _print(*each)
     if not closings:
         console.note("No month is closed; octo-sync close 2026-10 closes one.")
@@ -98,11 +100,11 @@ def _print(kept: Closing, figures: Sequence[Row], changed: Sequence[Row], totals
         [
             row["channel_name"],
             f"{row['bookings']:,}",
-            _amount(row, "net_amount"),
+            _known(row, "net_amount", "bookings"),
             f"{row['adjustments']:,}",
-            _amount(row, "net_adjustment", sign=True),
-            _amount(row, "net_now"),
-            _amount(row, "retail_now"),
+            _known(row, "net_adjustment", "adjustments", sign=True),
+            _known(row, "net_now", "bookings_now"),
+            _known(row, "retail_now", "bookings_now"),
         ]
         for row in figures
         if row["connection_id"]
@@ -117,7 +119,6 @@ def _print(kept: Closing, figures: Sequence[Row], changed: Sequence[Row], totals
         console.say(f"{console.clean(what)} {CAUSES[row['cause']]}{f', {net}' if net else ''}", head="  ")
     if len(changed) > _MOST:
         console.say(f"{plural(len(changed) - _MOST, 'more adjustment')} in marts.period_adjustments.", head="  ")
-    click.echo()
 
 
 def _print_totals(kept: Closing, totals: Sequence[Row]) -> None:
@@ -134,7 +135,12 @@ def _print_totals(kept: Closing, totals: Sequence[Row]) -> None:
             ]
             for row in totals
         ]
+        click.echo()
         console.table(heads, rows, fold="channel", least=("net then", "net adjustment"), whole="--json")
+
+
+def _known(row: Row, name: str, of: str, *, sign: bool = False) -> str:
+    return _amount(row, name, sign=sign) or (UNKNOWN if row[of] else "")
 
 
 def _amount(row: Row, name: str, *, sign: bool = False) -> str:

@@ -91,9 +91,9 @@ def still_open(reader: Reader, period: str) -> str:
     ((differences,),) = reader.query(_OPEN, {"first": first, "last": last}).rows
     runs = reader.query(_COMPARED).records()
     if differences:
-        return (
-            f"{period} has {plural(differences, 'open difference')} with other systems; octo-sync reconcile names them."
-        )
+        which = "it" if differences == 1 else "them"
+        found = plural(differences, "open difference")
+        return f"{period} has {found} with other systems; octo-sync reconcile names {which}."
     looked = compared_at(runs, first, last)
     return f"No comparison with another system looked at the whole of {period}." if runs and not looked else ""
 
