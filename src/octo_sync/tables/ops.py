@@ -139,7 +139,7 @@ SCHEMA_DRIFT = log(
 
 WRITER = log(
     "ops.writer",
-    "The fencing token of the last writer; a write with a lower one is refused (R9).",
+    "The fencing token of the last writer; a write with a lower one is refused.",
     "One row, and where several workers share a project one for each connection.",
     ("fence",),
     Column("fence", "bigint", "The token."),
