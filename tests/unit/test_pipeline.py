@@ -790,6 +790,11 @@ def test_a_path_is_taken_from_the_project_directory(project):
 def test_the_only_pipeline_needs_no_name(project):
     with pytest.raises(ConfigError, match="octo-sync init"):
         find(None, project)
+    demo = project / "octo-demo"
+    (demo / "pipelines").mkdir(parents=True)
+    (demo / "pipelines/demo.toml").write_text("")
+    with pytest.raises(ConfigError, match=rf"init writes one; there is a project in {demo}: -C {demo}\.$"):
+        find(None, project)
     (project / "pipelines/a.toml").touch()
     assert find(None, project) == project / "pipelines/a.toml"
     (project / "pipelines/b.toml").touch()

@@ -116,8 +116,10 @@ def find(name_or_path: str | None, directory: Path) -> Path:
         if len(own) == 1:
             return own[0]
         if not own:
+            demo = directory / "octo-demo"
+            there = f"; there is a project in {demo}: -C {demo}" if list((demo / "pipelines").glob("*.toml")) else ""
             raise ConfigError(
-                f"{(directory / 'pipelines').absolute()} holds no pipeline file; octo-sync init writes one."
+                f"{(directory / 'pipelines').absolute()} holds no pipeline file; octo-sync init writes one{there}."
             )
         raise ConfigError(f"Which pipeline? Name one with -p: {', '.join(path.stem for path in own)}.")
     if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
