@@ -20,9 +20,9 @@ CHOSEN = {
     "and coalesce(utc_expires_at > timestamptz '2026-11-20 13:00:00+00', true)",
     "made": "was_sold and booking_date between '2026-11-01' and '2026-11-30'",
     "lost": "was_sold and is_cancelled and booking_date between '2026-11-01' and '2026-11-30'",
-    "deferred": "was_sold and booking_date <= '2026-11-30' and travel_date > '2026-11-30' "
+    "deferred": "sold_date <= '2026-11-30' and travel_date > '2026-11-30' "
     "and coalesce(cancelled_date, '9999-01-01') > '2026-11-30'",
-    "books": "was_sold and travel_date between '2026-11-01' and '2026-11-30' and booking_date <= '2026-11-19' "
+    "books": "was_sold and travel_date between '2026-11-01' and '2026-11-30' and sold_date <= '2026-11-19' "
     "and (not is_cancelled or cancelled_date > '2026-11-19')",
     "cancelled": "was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'",
     "open": "is_sold and travel_date is null",

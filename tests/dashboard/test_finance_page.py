@@ -245,7 +245,7 @@ async def test_open_dated_bookings_are_a_table_that_leads_to_them(shown, variant
     )
     of = "from marts.fct_bookings where is_sold and travel_date is null and currency = 'EUR'"
     sums = "select count(*), sum(retail_amount), sum(net_amount)"
-    then = "not is_redeemed and booking_date < '2026-11-01'"
+    then = "not is_redeemed and sold_date < '2026-11-01'"
     (used,), (unused,), (by_then,) = (
         ask(folder, f"{sums} {of} and {which}") for which in ("is_redeemed", "not is_redeemed", then)
     )

@@ -967,7 +967,8 @@ def test_a_channel_keeps_its_colour_whatever_its_rank_and_the_others_are_grey():
 
 
 A_YEAR_LATER = (
-    "update core.bookings set utc_created_at = utc_created_at - interval '1 year'",
+    "update core.bookings set utc_created_at = utc_created_at - interval '1 year', "
+    "utc_confirmed_at = utc_confirmed_at - interval '1 year'",
     "update core.bookings set local_date = local_date + 365 where booking_uuid < '8'",
     (
         "insert into ops.coverage select * replace (replace(key, '2026-12', '2027-12') as key, '2027-12' as travel_month, "
@@ -1047,7 +1048,7 @@ async def test_the_tile_of_differences_has_the_course_of_one_comparison(shown, v
 async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of_months_known_in_both(shown, variant):
     folder = variant("pace", *A_YEAR_LATER)
     page = await shown(folder).text("/pickup?first=2026-10-01&last=2027-12-31")
-    on = "sum(pax_count) filter (where booking_date <= date '{}' and (not is_cancelled or cancelled_date > date '{}'))"
+    on = "sum(pax_count) filter (where sold_date <= date '{}' and (not is_cancelled or cancelled_date > date '{}'))"
     of = "from marts.fct_bookings where was_sold and (not is_cancelled or cancelled_date is not null) and travel_month"
     complete = "and travel_month in (select travel_month from marts.booking_months where is_complete)"
     guests = [
@@ -1082,7 +1083,8 @@ async def test_the_lines_of_pick_up_are_the_guests_at_the_end_of_each_day_and_th
         ask(
             published,
             "select coalesce(sum(pax_count), 0) from core.bookings where not is_deleted and not is_test "
-            "and local_date between '2026-12-01' and '2026-12-31' and cast(utc_created_at at time zone 'UTC' as date) <= $1 "
+            "and local_date between '2026-12-01' and '2026-12-31' "
+            "and cast(greatest(utc_created_at, utc_confirmed_at) at time zone 'UTC' as date) <= $1 "
             "and (status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') or (status = 'CANCELLED' and utc_confirmed_at is not null and "
             "cast(utc_cancelled_at at time zone 'UTC' as date) > $1))",
             day,

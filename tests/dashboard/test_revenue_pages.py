@@ -181,14 +181,14 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         "insert into core.bookings select * replace ('later-' || booking_uuid as booking_uuid, date '2027-12-15' as local_date)"
         " from core.bookings where local_date between '2026-12-01' and '2026-12-31' and currency = 'USD' "
         "and booking_uuid >= '6'",
-        "update core.bookings set utc_created_at = '2025-11-19 12:00:00Z' "
+        "update core.bookings set utc_created_at = '2025-11-01 12:00:00Z', utc_confirmed_at = '2025-11-19 12:00:00Z' "
         "where local_date between '2026-12-01' and '2026-12-31' and right(booking_uuid, 1) < '9'",
         asked_to(dt.date(2027, 12, 31)),
     )
     of = "marts.fct_bookings where currency = 'USD' and travel_month = '2026-12-01' and"
     found = ask(
         folder,
-        f"select channel_name, sum(retail_amount) from {of} booking_date = '2025-11-19' and was_sold "
+        f"select channel_name, sum(retail_amount) from {of} sold_date = '2025-11-19' "
         "and (not is_cancelled or cancelled_date is not null) group by 1 order by 1",
     )
     assert len(found) == 2
@@ -227,7 +227,7 @@ async def test_a_month_that_was_not_asked_for_to_its_end_is_compared_with_none(s
         "in-part",
         f"{later.format('then', '2027-01-05')} {december}",
         f"{later.format('too', '2027-02-05')} {december}",
-        "update core.bookings set utc_created_at = '2025-11-01 12:00:00Z' where local_date >= '2026-12-01'",
+        "update core.bookings set utc_created_at = '2025-11-01', utc_confirmed_at = '2025-11-01' where local_date >= '2026-12-01'",
         f"{later.format('now', '2027-12-15')} {december} and booking_uuid >= '6'",
         f"{later.format('part', '2028-01-05')} {december} and booking_uuid >= '6'",
         asked_to(dt.date(2027, 12, 31)),

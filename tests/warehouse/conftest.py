@@ -1,6 +1,7 @@
 """Two connections of one service, pulled twice with changes between: on DuckDB, and copied to PostgreSQL."""
 
 import asyncio
+import copy
 import datetime as dt
 import shutil
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.flows.harness import NOON, Asked, Project, Service, small
-from tests.warehouse.engines import Postgres
-from tests.warehouse.truth import Channel, Truth
+from tests.warehouse.engines import Postgres, planted
+from tests.warehouse.truth import DAY, Channel, Truth, instant
 
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
@@ -110,3 +111,19 @@ def postgres(duck, world, postgres_server):
 def engine(request):
     """Each engine in turn."""
     return request.getfixturevalue({"duckdb": "duck", "postgres": "postgres"}[request.param])
+
+
+@pytest.fixture
+def late(engine, world):
+    """What the service says where every third booking is confirmed nine days after it was; so does the copy meanwhile."""
+    channels, plant = copy.deepcopy(world.now.channels), {"+": [], "-": []}
+    for number, raw in enumerate(raw for channel in channels for raw in channel.state["bookings"]):
+        if raw["utc_confirmed_at"] and number % 3 == 0:
+            raw["utc_confirmed_at"] = (instant(raw["utc_confirmed_at"]) + 9 * DAY).isoformat()
+            for sign, into in plant.items():
+                into.append(
+                    f"update core.bookings set utc_confirmed_at = utc_confirmed_at {sign} interval '9 days' "
+                    f"where booking_uuid = '{raw['uuid']}'"
+                )
+    with planted(engine, *("; ".join(statements) for statements in plant.values())):
+        yield Truth(channels)

@@ -267,7 +267,7 @@ def test_the_totals_of_a_month_are_those_of_its_bookings(engine, world):
         ],
         "deferred": [
             b for b in sold
-            if b["booking_date"] <= end < b["travel_date"] and (not b["cancelled"] or b["cancelled_date"] > end)
+            if b["sold_date"] <= end < b["travel_date"] and (not b["cancelled"] or b["cancelled_date"] > end)
         ],
     }  # fmt: skip
 
@@ -293,11 +293,11 @@ def test_the_totals_of_a_month_are_those_of_its_bookings(engine, world):
 
 
 @pytest.mark.parametrize("month", [dt.date(2026, number, 1) for number in (9, 10, 11)])
-def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world, month):
+def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world, late, month):
     """Used at half past eleven of the last evening of October where the business is, the next one, and nobody knows when."""
-    undated = [b for b in world.now.bookings if b["sold"] and not b["travel_date"]]
+    undated = [b for b in late.bookings if b["sold"] and not b["travel_date"]]
     day = month.replace(day=5)
-    channels, plant, undo = copy.deepcopy(world.now.channels), [], []
+    channels, plant, undo = late.channels, [], []
     raws = {raw["uuid"]: raw for channel in channels for raw in channel.state["bookings"]}
     ends = ("2026-10-31T23:30", "2026-11-01T00:30", None)
     for number, b in enumerate(undated[: 2 * len(ends)]):
@@ -324,7 +324,7 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
         used = [b for b in sold if b["redeemed"] and month_used(b) == month]
         unused = [
             b for b in rows
-            if month_of(b["booking_date"]) <= month and b["status"] != "NOSHOW"
+            if month_of(b["sold_date"]) <= month and b["status"] != "NOSHOW"
             and not (b["redeemed"] and (month_used(b) or dt.date.min) <= month)
             and not (b["cancelled"] and month_of(b["cancelled_date"]) <= month)
         ]  # fmt: skip
@@ -457,7 +457,7 @@ def to_travel_after(end, sold):
     """Those of them that were on the books at the end of a month, to travel later."""
     return [
         b for b in sold
-        if month_of(b["booking_date"]) <= month_of(end) and b["travel_date"] > end
+        if month_of(b["sold_date"]) <= month_of(end) and b["travel_date"] > end
         and not (b["cancelled"] and b["cancelled_date"] <= end)
     ]  # fmt: skip
 
@@ -477,7 +477,7 @@ def deferred(truth):
         today = today_of(channel)
         reach = today + channel.bookings[1] * DAY
         sold = dated(truth, channel.connection)
-        for end in ends(min(b["booking_date"] for b in sold), today):
+        for end in ends(min(b["sold_date"] for b in sold), today):
             later = [month_of(day) for day in ends(end + DAY, reach)]
             # The last month that was asked for counts as far as it was.
             known = all(
@@ -500,8 +500,8 @@ def deferred_rows(engine):
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
-def test_deferred_is_what_was_sold_by_the_months_end_and_travels_later(engine, world):
-    wanted = list(deferred(world.now))
+def test_deferred_is_what_was_sold_by_the_months_end_and_travels_later(engine, late):
+    wanted = list(deferred(late))
     rows = deferred_rows(engine)
 
     same(rows, wanted)
@@ -515,10 +515,10 @@ def test_deferred_is_what_was_sold_by_the_months_end_and_travels_later(engine, w
 
 @pytest.mark.parametrize("end", [dt.date(2026, 10, 31), dt.date(2026, 11, 30)])
 @pytest.mark.parametrize("number", [None, 1])
-def test_deferred_revenue_by_month_of_travel(engine, world, end, number):
-    channels = [c.connection for c in world.now.channels]
+def test_deferred_revenue_by_month_of_travel(engine, late, end, number):
+    channels = [c.connection for c in late.channels]
     chosen = channels if number is None else channels[number : number + 1]
-    there = to_travel_after(end, [b for connection in chosen for b in dated(world.now, connection)])
+    there = to_travel_after(end, [b for connection in chosen for b in dated(late, connection)])
     found = page(engine, "finance_deferred_months", month=end, channel=None if number is None else chosen[0])
 
     same(
@@ -537,9 +537,10 @@ def test_the_end_of_a_month_before_all_of_its_travel_is_known_is_not_complete(en
     """August is known in part: who travelled in its first weeks may have booked in July."""
     channels = copy.deepcopy(world.now.channels)
     chosen = next(r for c in channels for r in c.state["bookings"] if r["status"] == "CONFIRMED" and not r["test"])
-    told_at = f"update core.bookings set utc_created_at = '{{}}' where booking_uuid = '{chosen['uuid']}'"
-    before, chosen["utc_created_at"] = chosen["utc_created_at"], "2026-07-10T12:00:00+00:00"
-    with planted(engine, told_at.format(chosen["utc_created_at"]), told_at.format(before)):
+    told_at = f"update core.bookings set utc_created_at = '{{}}', utc_confirmed_at = '{{}}' where booking_uuid = '{chosen['uuid']}'"
+    before = chosen["utc_created_at"], chosen["utc_confirmed_at"]
+    now = chosen["utc_created_at"], chosen["utc_confirmed_at"] = ("2026-07-10T12:00:00+00:00",) * 2
+    with planted(engine, told_at.format(*now), told_at.format(*before)):
         rows = deferred_rows(engine)
     same(rows, list(deferred(Truth(channels))))
     july = [row for row in rows if row["month_end"] == dt.date(2026, 7, 31)]
@@ -564,15 +565,16 @@ def test_what_was_cancelled_at_an_unknown_time_is_not_deferred_for_ever(engine, 
     same(rows, list(deferred(Truth(channels))))
 
 
-def test_what_was_made_at_an_unknown_time_is_not_deferred_since_ever(engine, world):
+def test_what_was_sold_at_an_unknown_time_is_not_deferred_since_ever(engine, world):
     channels = copy.deepcopy(world.now.channels)
     chosen = next(
         r for c in channels for r in c.state["bookings"] if r["status"] == "CONFIRMED" and r["local_date"] > f"{TODAY}"
     )
     for channel in channels:
         channel.state["bookings"] = [r for r in channel.state["bookings"] if r["uuid"] != chosen["uuid"]]
-    told_at = f"update core.bookings set utc_created_at = {{}} where booking_uuid = '{chosen['uuid']}'"
-    with planted(engine, told_at.format("null"), told_at.format(f"'{chosen['utc_created_at']}'")):
+    told_at = f"update core.bookings set utc_created_at = {{}}, utc_confirmed_at = {{}} where booking_uuid = '{chosen['uuid']}'"
+    known = f"'{chosen['utc_created_at']}'", f"'{chosen['utc_confirmed_at']}'"
+    with planted(engine, told_at.format("null", "null"), told_at.format(*known)):
         rows = deferred_rows(engine)
     same(rows, list(deferred(Truth(channels))))
 
@@ -616,7 +618,7 @@ def test_a_later_month_that_was_not_read_leaves_the_ends_before_it_in_doubt(engi
 
 
 def test_days_of_the_business_decide_what_was_sold_by_a_months_end(engine, world):
-    """Made in the last hour of October where the business is: the UTC day is another one in both zones."""
+    """Confirmed in the last hour of October where the business is: the UTC day is another one in both zones."""
     chosen = {
         c.connection: next(
             b for b in world.now.bookings
@@ -624,7 +626,7 @@ def test_days_of_the_business_decide_what_was_sold_by_a_months_end(engine, world
         )
         for c in world.now.channels
     }  # fmt: skip
-    told_at = "update core.bookings set utc_created_at = '{}' where booking_uuid = '{}'"
+    told_at = "update core.bookings set utc_created_at = '{}', utc_confirmed_at = '{}' where booking_uuid = '{}'"
     plant, undo = [], []
     channels = copy.deepcopy(world.now.channels)
     for channel in channels:
@@ -633,9 +635,11 @@ def test_days_of_the_business_decide_what_was_sold_by_a_months_end(engine, world
         at = dt.datetime(2026, 10, 31, 23, 30, tzinfo=ZoneInfo(channel.zone))
         if channel.connection == "agents":
             at = dt.datetime(2026, 11, 1, 0, 30, tzinfo=ZoneInfo(channel.zone))
-        plant.append(told_at.format(at.astimezone(dt.UTC).isoformat(), uuid))
-        undo.append(told_at.format(raw["utc_created_at"], uuid))
-        raw["utc_created_at"] = at.astimezone(dt.UTC).isoformat()
+        undo.append(told_at.format(raw["utc_created_at"], raw["utc_confirmed_at"], uuid))
+        raw["utc_created_at"], raw["utc_confirmed_at"] = (
+            when.astimezone(dt.UTC).isoformat() for when in (at - 20 * DAY, at)
+        )
+        plant.append(told_at.format(raw["utc_created_at"], raw["utc_confirmed_at"], uuid))
     with planted(engine, "; ".join(plant), "; ".join(undo)):
         rows = deferred_rows(engine)
     same(rows, list(deferred(Truth(channels))))

@@ -28,14 +28,14 @@ def test_the_world_has_what_these_tests_are_about(world):
     assert any(b["test"] for c in world.now.channels for b in c.state["bookings"])
 
 
-def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(engine, world):
+def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(engine, late):
     rows = one(
         engine,
         "select booking_uuid, status, channel_name, product_name, option_name, booking_date, travel_date, cancelled_date, "
-        "lead_days, notice_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, "
+        "lead_days, notice_days, sold_date, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, "
         "is_cancelled from marts.fct_bookings",
     )
-    wanted = {b["booking_uuid"]: b for b in world.now.bookings}
+    wanted = {b["booking_uuid"]: b for b in late.bookings}
 
     assert {r["booking_uuid"] for r in rows} == set(wanted)
     assert len(rows) == len(wanted)
@@ -44,7 +44,8 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
         margin = None if b["net"] is None else b["retail"] - b["net"]
         assert tuple(row.values()) == (
             b["booking_uuid"], b["status"], b["channel_name"], b["product_name"], b["option_name"], b["booking_date"],
-            b["travel_date"], b["cancelled_date"], b["lead"], b["notice"], b["currency"], b["retail"], b["net"], margin,
+            b["travel_date"], b["cancelled_date"], b["lead"], b["notice"],
+            b["sold_date"] if b["was_sold"] else None, b["currency"], b["retail"], b["net"], margin,
             b["guests"], b["sold"], b["redeemed"], b["cancelled"],
         )  # fmt: skip
 

@@ -24,13 +24,14 @@ AMOUNTS = {"retail_amount": 0} | {f"amount_{days}_day{'s' * (days > 1)}_ago": da
 
 
 @pytest.fixture
-def moved(engine, world):
+def moved(engine, late):
     """Which bookings are in last year while the test runs."""
-    found = set(sorted(b["booking_uuid"] for b in world.now.bookings)[::2])
+    found = set(sorted(b["booking_uuid"] for b in late.bookings)[::2])
     names = ", ".join(f"'{uuid}'" for uuid in found)
     shift = (
         f"update core.bookings set local_date = local_date {{0}} {BACK}, utc_created_at = utc_created_at {{0}} "
-        f"interval '{BACK} days', utc_cancelled_at = utc_cancelled_at {{0}} interval '{BACK} days' "
+        f"interval '{BACK} days', utc_confirmed_at = utc_confirmed_at {{0}} interval '{BACK} days', "
+        f"utc_cancelled_at = utc_cancelled_at {{0}} interval '{BACK} days' "
         f"where booking_uuid in ({names})"
     )
     with planted(engine, shift.format("-"), shift.format("+")):
@@ -47,10 +48,10 @@ def of_the_page(name):
     return query
 
 
-def dated(world, moved):
+def dated(truth, moved):
     """Sold bookings as they are planted: month of travel, first day on the books, first day no longer there."""
-    zones = {c.connection: ZoneInfo(c.zone) for c in world.now.channels}
-    for b in world.now.bookings:
+    zones = {c.connection: ZoneInfo(c.zone) for c in truth.channels}
+    for b in truth.bookings:
         if b["was_sold"] and b["travel_date"]:
             back = BACK * DAY * (b["booking_uuid"] in moved)
 
@@ -60,14 +61,15 @@ def dated(world, moved):
 
             gone = local("utc_cancelled_at") if b["cancelled"] else dt.date.max
             month = (b["travel_date"] - back).replace(day=1)
-            yield b | {"month": month, "from": local("utc_created_at"), "until": gone}
+            sold = max(local("utc_created_at"), local("utc_confirmed_at"))
+            yield b | {"month": month, "from": sold, "until": gone}
 
 
 def later(month, years):
     return month.replace(year=month.year + years)
 
 
-def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world, moved):
+def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world, late, moved):
     channels = {c.connection: c for c in world.now.channels}
     now = dt.datetime.fromisoformat(world.now.channels[0].state["now"])
     # Connections of one supplier share the latest of their days; the one before it is the last whole one.
@@ -75,7 +77,7 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
         name: max(now.astimezone(ZoneInfo(c.zone)).date() for c in channels.values() if c.seller == own.seller) - DAY
         for name, own in channels.items()
     }
-    bookings = list(dated(world, moved))
+    bookings = list(dated(late, moved))
 
     def there(key, day, years=0):
         """The bookings of a row's month, or of the one so many years before, that were on the books by the end of a day."""

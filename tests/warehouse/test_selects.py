@@ -30,7 +30,7 @@ def is_sold(b):
 
 def was_there_then(b):
     """On the books at the end of a day."""
-    return b["was_sold"] and b["booking_date"] <= THEN and not (b["cancelled"] and b["cancelled_date"] <= THEN)
+    return b["was_sold"] and b["sold_date"] <= THEN and not (b["cancelled"] and b["cancelled_date"] <= THEN)
 
 
 def was_sold(b):
@@ -65,8 +65,8 @@ def lost_money(rows):
         ("cancellations_products", {}, "booking_date", was_sold, MADE_OF, lost_money, ("-cancelled", "product_name")),
     ],
 )
-def test_sums_of_bookings_are_those_of_what_is_chosen(engine, world, name, given, day, counts, keys, figures, order):
-    within = [named(b) for b in world.now.bookings if counts(b) and b[day]]
+def test_sums_of_bookings_are_those_of_what_is_chosen(engine, late, name, given, day, counts, keys, figures, order):
+    within = [named(b) for b in late.bookings if counts(b) and b[day]]
     within = [b for b in within if AROUND["first"] <= b[day] <= AROUND["last"]]
     chosen = {"product": within[0]["product_key"], "channel": "agents"}
     chosen |= {"currency": "EUR"} if name.startswith("revenue") else {}
@@ -188,15 +188,15 @@ def test_sold_bookings_without_a_day_of_travel_are_in_no_month(engine, world):
         )
 
 
-def test_guests_come_on_the_books_and_leave_them_day_by_day(engine, world):
+def test_guests_come_on_the_books_and_leave_them_day_by_day(engine, late):
     since, by = TODAY - 30 * DAY, TODAY - DAY
     moves = [
         {"day": day, "guests": guests}
-        for b in world.now.bookings
+        for b in late.bookings
         if b["was_sold"] and b["travel_date"] and month_of(TODAY) <= month_of(b["travel_date"]) <= TODAY + 30 * DAY
         for day, guests in (
-            (b["booking_date"], b["guests"]),
-            *([(max(b["cancelled_date"], b["booking_date"]), b["guests"] and -b["guests"])] if b["cancelled"] else []),
+            (b["sold_date"], b["guests"]),
+            *([(max(b["cancelled_date"], b["sold_date"]), b["guests"] and -b["guests"])] if b["cancelled"] else []),
         )
         if since <= day <= by
     ]

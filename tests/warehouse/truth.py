@@ -158,7 +158,10 @@ class Truth:
             start = naive(raw["local_start"])
             units = [self.units[*ids, item["unit_id"]] for item in raw["unit_items"]]
             cancelled = instant(raw["utc_cancelled_at"])
-            booked = instant(raw["utc_created_at"]).astimezone(zone).date()
+            booked, confirmed = (
+                at and at.astimezone(zone).date()
+                for at in map(instant, (raw["utc_created_at"], raw["utc_confirmed_at"]))
+            )
             venue = ZoneInfo(product["time_zone"])
             booking = {
                 "raw": raw,
@@ -176,6 +179,7 @@ class Truth:
                 "redeemed": raw["status"] == "REDEEMED"
                 or (raw["utc_redeemed_at"] is not None and raw["status"] != "NOSHOW"),
                 "booking_date": booked,
+                "sold_date": max(booked, confirmed or booked),
                 "cancelled_date": cancelled.astimezone(zone).date() if cancelled else None,
                 "start": start,
                 "whole_day": product["availability_type"] == "OPENING_HOURS",

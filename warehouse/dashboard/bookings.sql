@@ -47,13 +47,13 @@ where (
       when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
       when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
       when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
-      when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
+      when 'deferred' then sold_date <= cast($last as date) and travel_date > cast($last as date)
         and (not is_cancelled or cancelled_date > cast($last as date))
       when 'books' then was_sold and travel_date between cast($first as date) and cast($last as date)
         and (not is_cancelled or cancelled_date is not null)
-        and (coalesce(booking_date, date '1970-01-01') <= cast($by as date)
+        and (coalesce(sold_date, date '1970-01-01') <= cast($by as date)
           and (not is_cancelled or cancelled_date > cast($by as date)))
-        <> (cast($since as date) is not null and coalesce(booking_date, date '1970-01-01') <= cast($since as date)
+        <> (cast($since as date) is not null and coalesce(sold_date, date '1970-01-01') <= cast($since as date)
           and (not is_cancelled or cancelled_date > cast($since as date)))
       else is_sold and travel_date is null
     end

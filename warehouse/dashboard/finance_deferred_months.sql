@@ -15,7 +15,7 @@ select
 from marts.fct_bookings
 where was_sold and travel_date is not null and (not is_cancelled or cancelled_date is not null)
   -- As marts.agg_deferred_revenue counts.
-  and booking_date < date_trunc('month', cast($month as timestamp)) + interval '1 month'
+  and sold_date < date_trunc('month', cast($month as timestamp)) + interval '1 month'
   and least(travel_date, case when is_cancelled then cancelled_date end)
     >= date_trunc('month', cast($month as timestamp)) + interval '1 month'
   and (cast($channel as text) is null or connection_id = cast($channel as text))

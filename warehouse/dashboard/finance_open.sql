@@ -20,7 +20,7 @@ open_dated as (
   select
     *,
     is_sold and is_redeemed and used_date >= begins_at and used_date < ends_at as is_used,
-    coalesce(booking_date < ends_at, true)
+    coalesce(sold_date < ends_at, true)
       and (not is_redeemed or used_date >= ends_at)
       and (not is_cancelled or cancelled_date >= ends_at)
       and status <> 'NOSHOW' as is_unused

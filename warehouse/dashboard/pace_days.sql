@@ -7,7 +7,7 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 with sold as (
-  select booking_date, case when is_cancelled then cancelled_date end as gone_date, pax_count
+  select sold_date, case when is_cancelled then cancelled_date end as gone_date, pax_count
   from marts.fct_bookings
   where was_sold and (not is_cancelled or cancelled_date is not null)
     and travel_month between date_trunc('month', cast($first as timestamp)) and cast($last as date)
@@ -16,9 +16,9 @@ with sold as (
 )
 select day, cast(sum(guests) as bigint) as guests
 from (
-  select booking_date as day, pax_count as guests from sold
+  select sold_date as day, pax_count as guests from sold
   union all
-  select greatest(gone_date, booking_date), -pax_count from sold where gone_date is not null
+  select greatest(gone_date, sold_date), -pax_count from sold where gone_date is not null
 ) as changes
 where day between cast($since as date) and cast($by as date)
 group by day

@@ -20,7 +20,7 @@ select
 from marts.fct_bookings
 where travel_date between cast($first as date) and cast($last as date)
   and case when cast($by as date) is null then is_sold
-    else was_sold and coalesce(booking_date, date '1970-01-01') <= cast($by as date)
+    else was_sold and coalesce(sold_date, date '1970-01-01') <= cast($by as date)
       and (not is_cancelled or cancelled_date > cast($by as date)) end
   and (cast($product as text) is null or product_key = cast($product as text))
   and (cast($channel as text) is null or connection_id = cast($channel as text))

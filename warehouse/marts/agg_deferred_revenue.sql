@@ -1,6 +1,6 @@
 -- name: agg_deferred_revenue
 -- grain: One connection (channel), end of a month and currency.
--- description: What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those made or cancelled at a time nobody told, are in no column.
+-- description: What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those sold or cancelled at a time nobody told, are in no column.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: month_end: Last day of the month, in the business time zone.
 -- column: is_over: Whether the month is over; else what is on the books now for travel after it.
@@ -21,11 +21,11 @@ with channels as (
   from marts.dim_channel
 ),
 spans as (
-  -- Deferred at the end of each month from the one in which it was booked to the one before it travels or is cancelled.
+  -- Deferred at the end of each month from the one in which it was sold to the one before it travels or is cancelled.
   select
     connection_id,
     currency,
-    date_trunc('month', cast(booking_date as timestamp)) as first_month,
+    date_trunc('month', cast(sold_date as timestamp)) as first_month,
     date_trunc('month', cast(least(travel_date, case when is_cancelled then cancelled_date end) as timestamp)) as end_month,
     count(*) as bookings,
     count(retail_amount) as with_retail,
@@ -34,7 +34,7 @@ spans as (
     sum(retail_amount) as retail_amount,
     sum(net_amount) as net_amount
   from marts.fct_bookings
-  where was_sold and travel_date is not null and booking_date is not null
+  where was_sold and travel_date is not null and sold_date is not null
     and (not is_cancelled or cancelled_date is not null)
   group by 1, 2, 3, 4
 ),

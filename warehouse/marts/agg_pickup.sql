@@ -45,7 +45,7 @@ sold as (
     b.pax_count,
     b.retail_amount,
     -- When nobody told: before all days that are asked about.
-    coalesce(b.booking_date, date '1970-01-01') as first_day,
+    coalesce(b.sold_date, date '1970-01-01') as first_day,
     case when b.is_cancelled then b.cancelled_date else date '9999-12-31' end as gone_day
   from marts.fct_bookings b
   join channels c on c.connection_id = b.connection_id

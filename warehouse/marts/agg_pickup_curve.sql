@@ -1,6 +1,6 @@
 -- name: agg_pickup_curve
 -- grain: One product, connection (channel), travel month and number of days out.
--- description: How many of a month's guests were on the books so many days before they travel. Sold bookings only; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
+-- description: How many of a month's guests were on the books so many days before they travel. Sold bookings only, each from when it was made, also where it was confirmed later; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: First day of the month of travel.

@@ -18,6 +18,7 @@
 -- column: is_cancelled: CANCELLED.
 -- column: is_redeemed: Whether it was used; never with NOSHOW.
 -- column: booking_date: Day it was made, in the business time zone; null where that is before 1970 or after 2199.
+-- column: sold_date: Day from which it counts as sold, in the business time zone: the later of booking_date and the day of utc_confirmed_at; booking_date where the service does not say when it was confirmed. Null where was_sold is false.
 -- column: cancelled_date: Day it was cancelled, in the business time zone; null likewise.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: First day of its month.
@@ -32,7 +33,14 @@
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
 -- column: is_covered: Whether that answer was stored completely and spoke for it; false where only its last change is known. An open-dated booking has that of the last list that showed it, or of its own answer.
 -- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
-with landed as (
+with seen_sold as (
+  -- Services that leave utcConfirmedAt out: this copy saw the booking sold before it was cancelled.
+  select distinct b.connection_id, b.booking_uuid
+  from core.bookings b
+  join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
+  where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+),
+landed as (
   select
     b.*,
     coalesce(c.supplier_key, b.connection_id) as supplier_key,
@@ -42,10 +50,16 @@ with landed as (
     -- Days at the edge of the calendar are on no other clock, and fill calendars with a million days.
     case when b.utc_created_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
       then b.utc_created_at end as made_at,
+    case when b.utc_confirmed_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+      then b.utc_confirmed_at end as confirmed_at,
     case when b.utc_cancelled_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
-      then b.utc_cancelled_at end as cancelled_at
+      then b.utc_cancelled_at end as cancelled_at,
+    coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false)
+      or (coalesce(b.status = 'CANCELLED', false) and (b.utc_confirmed_at is not null or seen.booking_uuid is not null))
+      as was_sold
   from core.bookings b
   left join marts.supplier_connections c on c.connection_id = b.connection_id
+  left join seen_sold seen on seen.connection_id = b.connection_id and seen.booking_uuid = b.booking_uuid
   where not b.is_deleted and not b.is_test
 ),
 looked_up as (
@@ -62,13 +76,6 @@ looked_up as (
     and u.unit_id = i.unit_id
   where b.pax_count is null and not i.is_deleted
   group by i.connection_id, i.booking_uuid
-),
-seen_sold as (
-  -- Services that leave utcConfirmedAt out: this copy saw the booking sold before it was cancelled.
-  select distinct b.connection_id, b.booking_uuid
-  from core.bookings b
-  join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
-  where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
 ),
 lists as (
   select
@@ -114,14 +121,14 @@ select
   b.availability_id,
   b.status,
   coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false) as is_sold,
-  coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false)
-    or (coalesce(b.status = 'CANCELLED', false) and (b.utc_confirmed_at is not null or seen.booking_uuid is not null))
-    as was_sold,
+  b.was_sold,
   coalesce(b.status = 'CANCELLED', false) as is_cancelled,
   coalesce(b.status = 'REDEEMED', false)
     or (b.utc_redeemed_at is not null and b.status is distinct from 'NOSHOW') as is_redeemed,
   b.is_freesale,
   cast(b.made_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as booking_date,
+  case when b.was_sold then cast(greatest(b.made_at, b.confirmed_at) at time zone coalesce(b.business_time_zone, 'UTC') as date)
+    end as sold_date,
   cast(b.cancelled_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
   b.local_date - (cast(extract(day from b.local_date) as integer) - 1) as travel_month,
@@ -167,7 +174,6 @@ from landed b
 left join marts.dim_product p on p.supplier_key = b.supplier_key and p.product_id = b.product_id
 left join core.options o
   on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
-left join seen_sold seen on seen.connection_id = b.connection_id and seen.booking_uuid = b.booking_uuid
 left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
 left join own on own.connection_id = b.connection_id and own.key = '["' || b.booking_uuid || '"]'
 left join ops.absences missed

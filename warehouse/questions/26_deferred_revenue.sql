@@ -1,6 +1,6 @@
 -- name: 26_deferred_revenue
 -- question: What was sold by a month's end for travel after it?
--- description: Deferred revenue: bookings made by the month's last day, not cancelled by then, that travel later. Each counts as it is now, by its present day of travel and amount. Of a month that is not over, what is on the books now. Open-dated bookings are in no row; travel after known_to was never asked for.
+-- description: Deferred revenue: what was sold by the month's last day, not cancelled by then and travels later. Each counts as it is now, by its present day of travel and amount. Of a month that is not over, what is on the books now. Open-dated bookings are in no row; travel after known_to was never asked for.
 -- parameter: first: date: month-6: First month.
 -- parameter: last: date: month: Last month.
 select

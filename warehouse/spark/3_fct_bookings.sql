@@ -1,7 +1,19 @@
 -- Bookings with all names in one table that needs no join. Products, options and departures are the supplier's, whichever of its connections sold them. Test bookings and proven deletions are left out.
 -- One row: One booking, as one connection sees it.
 -- Made of warehouse/marts/fct_bookings.sql by scripts/spark.py, for a session whose time zone is UTC.
-WITH landed AS (
+WITH seen_sold AS (
+  /* Services that leave utcConfirmedAt out: this copy saw the booking sold before it was cancelled. */
+  SELECT DISTINCT
+    b.connection_id,
+    b.booking_uuid
+  FROM core.bookings AS b
+  JOIN core.booking_history AS h
+    ON h.connection_id = b.connection_id AND h.booking_uuid = b.booking_uuid
+  WHERE
+    b.status = 'CANCELLED'
+    AND b.utc_confirmed_at IS NULL
+    AND h.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+), landed AS (
   SELECT
     b.*,
     COALESCE(c.supplier_key, b.connection_id) AS supplier_key,
@@ -13,12 +25,25 @@ WITH landed AS (
       THEN b.utc_created_at
     END AS made_at, /* Days at the edge of the calendar are on no other clock, and fill calendars with a million days. */
     CASE
+      WHEN b.utc_confirmed_at BETWEEN CAST('1970-01-01 00:00:00+00' AS TIMESTAMP) AND CAST('2199-12-31 23:59:59+00' AS TIMESTAMP)
+      THEN b.utc_confirmed_at
+    END AS confirmed_at,
+    CASE
       WHEN b.utc_cancelled_at BETWEEN CAST('1970-01-01 00:00:00+00' AS TIMESTAMP) AND CAST('2199-12-31 23:59:59+00' AS TIMESTAMP)
       THEN b.utc_cancelled_at
-    END AS cancelled_at
+    END AS cancelled_at,
+    COALESCE(b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW'), FALSE)
+    OR (
+      COALESCE(b.status = 'CANCELLED', FALSE)
+      AND (
+        NOT b.utc_confirmed_at IS NULL OR NOT seen.booking_uuid IS NULL
+      )
+    ) AS was_sold
   FROM core.bookings AS b
   LEFT JOIN marts.supplier_connections AS c
     ON c.connection_id = b.connection_id
+  LEFT JOIN seen_sold AS seen
+    ON seen.connection_id = b.connection_id AND seen.booking_uuid = b.booking_uuid
   WHERE
     NOT b.is_deleted AND NOT b.is_test
 ), looked_up AS (
@@ -43,18 +68,6 @@ WITH landed AS (
   GROUP BY
     i.connection_id,
     i.booking_uuid
-), seen_sold AS (
-  /* Services that leave utcConfirmedAt out: this copy saw the booking sold before it was cancelled. */
-  SELECT DISTINCT
-    b.connection_id,
-    b.booking_uuid
-  FROM core.bookings AS b
-  JOIN core.booking_history AS h
-    ON h.connection_id = b.connection_id AND h.booking_uuid = b.booking_uuid
-  WHERE
-    b.status = 'CANCELLED'
-    AND b.utc_confirmed_at IS NULL
-    AND h.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW')
 ), lists AS (
   SELECT
     connection_id,
@@ -116,13 +129,7 @@ SELECT
   b.availability_id,
   b.status,
   COALESCE(b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW'), FALSE) AS is_sold,
-  COALESCE(b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW'), FALSE)
-  OR (
-    COALESCE(b.status = 'CANCELLED', FALSE)
-    AND (
-      NOT b.utc_confirmed_at IS NULL OR NOT seen.booking_uuid IS NULL
-    )
-  ) AS was_sold,
+  b.was_sold,
   COALESCE(b.status = 'CANCELLED', FALSE) AS is_cancelled,
   COALESCE(b.status = 'REDEEMED', FALSE)
   OR (
@@ -130,6 +137,10 @@ SELECT
   ) AS is_redeemed,
   b.is_freesale,
   CAST(FROM_UTC_TIMESTAMP(b.made_at, COALESCE(b.business_time_zone, 'UTC')) AS DATE) AS booking_date,
+  CASE
+    WHEN b.was_sold
+    THEN CAST(FROM_UTC_TIMESTAMP(GREATEST(b.made_at, b.confirmed_at), COALESCE(b.business_time_zone, 'UTC')) AS DATE)
+  END AS sold_date,
   CAST(FROM_UTC_TIMESTAMP(b.cancelled_at, COALESCE(b.business_time_zone, 'UTC')) AS DATE) AS cancelled_date,
   b.local_date AS travel_date,
   b.local_date - (
@@ -186,8 +197,6 @@ LEFT JOIN core.options AS o
   ON o.connection_id = b.connection_id
   AND o.product_id = b.product_id
   AND o.option_id = b.option_id
-LEFT JOIN seen_sold AS seen
-  ON seen.connection_id = b.connection_id AND seen.booking_uuid = b.booking_uuid
 LEFT JOIN looked_up
   ON looked_up.connection_id = b.connection_id
   AND looked_up.booking_uuid = b.booking_uuid

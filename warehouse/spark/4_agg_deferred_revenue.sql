@@ -1,4 +1,4 @@
--- What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those made or cancelled at a time nobody told, are in no column.
+-- What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those sold or cancelled at a time nobody told, are in no column.
 -- One row: One connection (channel), end of a month and currency.
 -- Made of warehouse/marts/agg_deferred_revenue.sql by scripts/spark.py, for a session whose time zone is UTC.
 WITH channels AS (
@@ -12,11 +12,11 @@ WITH channels AS (
     MAX(as_of_date) OVER (PARTITION BY supplier_key) AS as_of_date
   FROM marts.dim_channel
 ), spans AS (
-  /* Deferred at the end of each month from the one in which it was booked to the one before it travels or is cancelled. */
+  /* Deferred at the end of each month from the one in which it was sold to the one before it travels or is cancelled. */
   SELECT
     connection_id,
     currency,
-    DATE_TRUNC('MONTH', CAST(booking_date AS TIMESTAMP_NTZ)) AS first_month,
+    DATE_TRUNC('MONTH', CAST(sold_date AS TIMESTAMP_NTZ)) AS first_month,
     DATE_TRUNC(
       'MONTH',
       CAST(LEAST(travel_date, CASE WHEN is_cancelled THEN cancelled_date END) AS TIMESTAMP_NTZ)
@@ -31,7 +31,7 @@ WITH channels AS (
   WHERE
     was_sold
     AND NOT travel_date IS NULL
-    AND NOT booking_date IS NULL
+    AND NOT sold_date IS NULL
     AND (
       NOT is_cancelled OR NOT cancelled_date IS NULL
     )

@@ -20,7 +20,7 @@ WITH channels AS (
     b.currency,
     b.pax_count,
     b.retail_amount,
-    COALESCE(b.booking_date, CAST('1970-01-01' AS DATE)) AS first_day, /* When nobody told: before all days that are asked about. */
+    COALESCE(b.sold_date, CAST('1970-01-01' AS DATE)) AS first_day, /* When nobody told: before all days that are asked about. */
     CASE WHEN b.is_cancelled THEN b.cancelled_date ELSE CAST('9999-12-31' AS DATE) END AS gone_day
   FROM marts.fct_bookings AS b
   JOIN channels AS c

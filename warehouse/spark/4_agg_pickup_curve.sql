@@ -1,4 +1,4 @@
--- How many of a month's guests were on the books so many days before they travel. Sold bookings only; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
+-- How many of a month's guests were on the books so many days before they travel. Sold bookings only, each from when it was made, also where it was confirmed later; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
 -- One row: One product, connection (channel), travel month and number of days out.
 -- Made of warehouse/marts/agg_pickup_curve.sql by scripts/spark.py, for a session whose time zone is UTC.
 WITH guests AS (
