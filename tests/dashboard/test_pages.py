@@ -967,8 +967,7 @@ def test_a_channel_keeps_its_colour_whatever_its_rank_and_the_others_are_grey():
 
 
 A_YEAR_LATER = (
-    "update core.bookings set utc_created_at = utc_created_at - interval '1 year', "
-    "utc_confirmed_at = utc_confirmed_at - interval '1 year'",
+    *(f"update core.bookings set {at} = {at} - interval '1 year'" for at in ("utc_created_at", "utc_confirmed_at")),
     "update core.bookings set local_date = local_date + 365 where booking_uuid < '8'",
     (
         "insert into ops.coverage select * replace (replace(key, '2026-12', '2027-12') as key, '2027-12' as travel_month, "

@@ -227,7 +227,10 @@ async def test_a_month_that_was_not_asked_for_to_its_end_is_compared_with_none(s
         "in-part",
         f"{later.format('then', '2027-01-05')} {december}",
         f"{later.format('too', '2027-02-05')} {december}",
-        "update core.bookings set utc_created_at = '2025-11-01', utc_confirmed_at = '2025-11-01' where local_date >= '2026-12-01'",
+        *(
+            f"update core.bookings set {at} = '2025-11-01' where local_date >= '2026-12-01'"
+            for at in ("utc_created_at", "utc_confirmed_at")
+        ),
         f"{later.format('now', '2027-12-15')} {december} and booking_uuid >= '6'",
         f"{later.format('part', '2028-01-05')} {december} and booking_uuid >= '6'",
         asked_to(dt.date(2027, 12, 31)),

@@ -37,6 +37,25 @@ def found(engine):
         yield look
 
 
+SYDNEY = {"local_start_at": "timestamp '2026-12-01 08:00:00'", "time_zone": "'Australia/Sydney'"}
+
+
+@pytest.mark.parametrize(("change", "wanted"), [("is_deleted = true", 1), ("is_deleted = false", 0)])
+def test_a_sold_booking_without_its_departure_is_named_where_departures_are_known(engine, change, wanted):
+    ((uuid, departure),) = engine.query(
+        "select b.booking_uuid, b.availability_id from marts.fct_bookings b join marts.fct_departures d using (departure_key) "
+        "where b.is_sold and d.our_bookings = 1 and b.travel_date > date '2026-11-25' order by 1 limit 1"
+    ).rows
+    where = f"where availability_id = '{departure}'"
+    with planted(
+        engine,
+        f"update core.availability set {change} {where}",
+        f"update core.availability set is_deleted = false {where}",
+    ):
+        found = engine.query("select rule, booking_uuid, value from marts.data_quality").rows
+    assert found == [("no_departure", uuid, departure)] * wanted
+
+
 def test_a_faithful_service_breaks_no_rule(engine):
     assert engine.query("select * from marts.data_quality").rows == []
 
@@ -57,6 +76,9 @@ def test_a_faithful_service_breaks_no_rule(engine):
         ("bookings", {"unit_count": 1}, []),
         ("bookings", {"unit_count": 1, "status": "'CHECKED_IN'"}, [("unknown_status", "status", "CHECKED_IN", 9)]),
         ("bookings", {"unit_count": 1, "status": "'NOSHOW'"}, []),
+        ("bookings", {"unit_count": 1, **SYDNEY, "utc_start_at": "timestamptz '2026-11-30 21:00:00+00'"}, []),
+        ("bookings", {"unit_count": 1, **SYDNEY, "utc_start_at": "timestamptz '2026-12-01 08:00:00+00'"},
+         [("other_time_zone", "local_start_at", "2026-12-01 08:00:00", 9)]),
         ("bookings", {"unit_count": 0, "is_test": "true"}, []),
         ("bookings", {"unit_count": 0}, [("no_ticket", "unit_count", "0", 9)]),
         ("bookings", {"utc_expires_at": "timestamptz '9999-12-31 23:59:59+00'", "local_date": "date '0001-01-01'"},

@@ -537,7 +537,8 @@ def test_the_end_of_a_month_before_all_of_its_travel_is_known_is_not_complete(en
     """August is known in part: who travelled in its first weeks may have booked in July."""
     channels = copy.deepcopy(world.now.channels)
     chosen = next(r for c in channels for r in c.state["bookings"] if r["status"] == "CONFIRMED" and not r["test"])
-    told_at = f"update core.bookings set utc_created_at = '{{}}', utc_confirmed_at = '{{}}' where booking_uuid = '{chosen['uuid']}'"
+    told_at = "update core.bookings set utc_created_at = '{}', utc_confirmed_at = '{}' "
+    told_at += f"where booking_uuid = '{chosen['uuid']}'"
     before = chosen["utc_created_at"], chosen["utc_confirmed_at"]
     now = chosen["utc_created_at"], chosen["utc_confirmed_at"] = ("2026-07-10T12:00:00+00:00",) * 2
     with planted(engine, told_at.format(*now), told_at.format(*before)):

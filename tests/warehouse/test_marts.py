@@ -32,8 +32,8 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
     rows = one(
         engine,
         "select booking_uuid, status, channel_name, product_name, option_name, booking_date, travel_date, cancelled_date, "
-        "lead_days, notice_days, sold_date, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, "
-        "is_cancelled from marts.fct_bookings",
+        "lead_days, notice_days, sold_date, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, "
+        "is_redeemed, is_cancelled from marts.fct_bookings",
     )
     wanted = {b["booking_uuid"]: b for b in late.bookings}
 

@@ -15,7 +15,7 @@
 -- column: differing_departures: Departures of which the supplier's connections see different capacities: the largest counts, fct_departures.least_capacity is the smallest.
 -- column: sold_out_departures: Departures that are SOLD_OUT.
 -- column: closed_departures: Departures that are CLOSED.
--- column: our_bookings: Sold bookings that our tokens can see, each once.
+-- column: our_bookings: Sold bookings that our tokens can see and that name one of its departures, each once.
 -- column: our_guests: Guests in them; null where one of them does not say how many.
 -- column: verified_at_utc: When the option verified longest ago was verified.
 -- column: is_covered: Whether every option that is offered was answered completely through each connection that offers it, and the last answers spoke for this day.

@@ -1,6 +1,6 @@
 -- name: booking_coverage
 -- grain: One connection and booking date, from the first booking to the copy's today.
--- description: Whether all bookings made on a day are known. Where they are listed by travel date, every month of travel since has to have been asked for and read completely after the day, and every day of them: one that was never answered, or that the last answer of its month did not speak for, leaves all days up to it in doubt. Where they are listed by day of booking, only the months of the day itself and of its neighbours count, because nobody says in which zone its days are.
+-- description: Whether all bookings made on a day are known that travel on days which are asked for. Where they are listed by travel date, every month of travel since has to have been asked for and read completely after the day, and every day of them: one that was never answered, or that the last answer of its month did not speak for, leaves all days up to it in doubt. Where they are listed by day of booking, only the months of the day itself and of its neighbours count, because nobody says in which zone its days are.
 -- column: booking_date: Day in the business time zone.
 -- column: verified_at_utc: Of the months that count, when the one read longest ago was read: those of travel from this day on, or those of booking around it.
 -- column: months: Of them, those up to the copy's today that were read completely.

@@ -13,7 +13,7 @@
 -- column: least_capacity: The smallest capacity that one of the supplier's connections sees: below capacity where they see different ones.
 -- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places, no places at all or more than a billion, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
--- column: our_bookings: Sold bookings that our tokens can see, each once; test bookings left out.
+-- column: our_bookings: Sold bookings that our tokens can see and that name it, each once; test bookings left out.
 -- column: our_guests: Guests in them; null where one of them does not say how many.
 -- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.

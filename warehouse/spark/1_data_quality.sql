@@ -259,6 +259,50 @@ WITH departures AS (
     )
   UNION ALL
   SELECT
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    booking_uuid,
+    'other_time_zone',
+    'local_start_at',
+    CAST(local_start_at AS STRING),
+    last_seen_at_utc
+  FROM bookings
+  WHERE
+    local_date BETWEEN CAST('1970-01-01' AS DATE) AND CAST('2199-12-31' AS DATE)
+    AND DATE_TRUNC('MINUTE', FROM_UTC_TIMESTAMP(utc_start_at, time_zone)) <> DATE_TRUNC('MINUTE', local_start_at)
+  UNION ALL
+  SELECT
+    b.connection_id,
+    b.product_id,
+    b.option_id,
+    b.availability_id,
+    b.booking_uuid,
+    'no_departure',
+    'availability_id',
+    b.availability_id,
+    b.last_seen_at_utc
+  FROM bookings AS b
+  JOIN ops.coverage AS c
+    ON c.connection_id = b.connection_id
+    AND c.product_id = b.product_id
+    AND c.option_id = b.option_id
+    AND c.resource = 'availability'
+    AND c.is_complete
+    AND b.local_date BETWEEN c.window_start AND c.window_end
+  LEFT JOIN core.availability AS d
+    ON d.connection_id = b.connection_id
+    AND d.product_id = b.product_id
+    AND d.option_id = b.option_id
+    AND d.availability_id = b.availability_id
+    AND NOT d.is_deleted
+  WHERE
+    b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+    AND NOT b.availability_id IS NULL
+    AND d.availability_id IS NULL
+  UNION ALL
+  SELECT
     n.connection_id,
     n.product_id,
     n.option_id,

@@ -23,8 +23,8 @@ from octo_sync.pipeline import Pipeline, ThereTable
 def command() -> None:
     """Compare the copy with a ledger, CRM or other system; explain every difference.
 
-    octo-sync reconcile NAME runs [reconcile.NAME] of the pipeline, without a name all of them; octo-sync reconcile run --help lists
-    the options.
+    octo-sync reconcile NAME runs [reconcile.NAME] of the pipeline, without a name all of them; octo-sync reconcile run
+    --help lists the options.
     """
 
 
