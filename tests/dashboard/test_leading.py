@@ -7,6 +7,7 @@ from decimal import Decimal
 from urllib.parse import parse_qsl
 
 import pytest
+from tests.dashboard.test_pages import OURS as CHARTED
 
 from octo_sync.dashboard.app import all_pages
 from octo_sync.dashboard.view import Chart, Filters, Link, Money, Table, Tiles
@@ -134,9 +135,7 @@ def _reason(page: str, caption: str, column: str) -> str:
     return next((why[title] for why in found for title in (column, "") if title in why), "")
 
 
-@pytest.mark.parametrize(
-    "page", ["overview", "occupancy", "pickup", "cancellations", "revenue", "channels", "availability"]
-)
+@pytest.mark.parametrize("page", [address.strip("/") or "overview" for address in CHARTED])
 def test_the_values_of_a_chart_lead_where_its_table_does(shown, full, page):
     (build,) = (each.build for each in all_pages() if each.name == page)
     view = build(shown(full).source, Filters())

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from octo_sync.dashboard import charts, pickup_curve, pictures
-from octo_sync.dashboard.days import DAY, SPANS, month_days, month_end, month_start, months, year_earlier
+from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import address, bookings_page, columns_of, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
@@ -25,14 +25,16 @@ _OUT = (60, 30, 14, 7)
 _ROWS = 200
 _COURSE = 30
 """Days of the small lines in tiles."""
-_EARLY = dict(
-    zip(
-        ("same_day", "days_1_2", "days_3_7", "days_8_30", "days_31_90", "over_90", "not_known"),
-        SPANS["lead"],
-        strict=True,
-    )
-)
-"""A column of `lead_times` → what it counts."""
+_EARLY = {
+    "same_day": "same day",
+    "days_1_2": "1-2 days",
+    "days_3_7": "3-7 days",
+    "days_8_30": "8-30 days",
+    "days_31_90": "31-90 days",
+    "over_90": "over 90 days",
+    "not_known": "unknown",
+}
+"""A column of `lead_times` → what it counts, as `days.SPANS` names it."""
 _Behind = Callable[..., Callable[[Any], str]]
 
 
