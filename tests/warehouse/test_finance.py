@@ -310,6 +310,13 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world
                 f"update core.bookings set status = '{status}', utc_redeemed_at = {value} where booking_uuid = '{raw['uuid']}'"
             )
         raw["status"], raw["utc_redeemed_at"] = "REDEEMED", at
+    # Confirmed after the end of October.
+    raw = next(
+        raws[b["booking_uuid"]] for b in undated[2 * len(ends) :] if b["status"] == "CONFIRMED" and not b["redeemed"]
+    )
+    for into, when in ((plant, "2026-11-10T12:00:00+00:00"), (undo, raw["utc_confirmed_at"])):
+        into.append(f"update core.bookings set utc_confirmed_at = '{when}' where booking_uuid = '{raw['uuid']}'")
+    raw["utc_confirmed_at"] = "2026-11-10T12:00:00+00:00"
     of = [b for b in Truth(channels).bookings if b["was_sold"] and not b["travel_date"]]
     with planted(engine, "; ".join(plant), "; ".join(undo)):
         shown = page(engine, "finance_open", first=day, last=day)

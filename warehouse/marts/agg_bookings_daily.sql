@@ -17,7 +17,7 @@
 -- column: margin_amount: Retail minus net of the sold ones, where net is known.
 -- column: sold_without_net: Sold ones without a net price, which net_amount and margin_amount leave out.
 -- column: verified_at_utc: Of the months that have its bookings, when the one read longest ago was read: see booking_coverage.
--- column: is_complete: Whether the day is over and every month that has its bookings was answered and read completely after it, to the day: see booking_coverage.
+-- column: is_complete: Of travel up to bookings_to (dim_channel): whether the day is over and every month that has its bookings was answered and read completely after it, to the day: see booking_coverage.
 select
   b.booking_date,
   b.connection_id,
