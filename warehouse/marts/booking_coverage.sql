@@ -5,7 +5,7 @@
 -- column: verified_at_utc: Of the months that count, when the one read longest ago was read: those of travel from this day on, or those of booking around it.
 -- column: months: Of them, those up to the copy's today that were read completely.
 -- column: months_wanted: How many there have to be; later ones of travel have to be complete where they were asked for.
--- column: is_complete: Whether the day is over, every month that counts was answered and read completely after it, and the answers spoke for every day from it to the copy's today, or for the day and its neighbours.
+-- column: is_complete: Of travel up to bookings_to (dim_channel): whether the day is over, every month that counts was answered and read completely after it, and the answers spoke for every day from it to the copy's today, or for the day and its neighbours.
 with began as (
   select connection_id, min(cast(utc_created_at at time zone 'UTC' as date)) - 1 as first_day
   from core.bookings
