@@ -15,7 +15,7 @@ from tests.absent import environment
 from tests.flows.harness import NOON
 from tests.warehouse.conftest import copied
 from tests.warehouse.test_checks import LIVE, insert
-from tests.warehouse.test_data_quality import SEEN, version
+from tests.warehouse.test_data_quality import SEEN, STARTS, starts, version
 from tests.warehouse.test_filling import an_option, planting
 from tests.warehouse.test_recon_open import _insert, _rows
 
@@ -67,6 +67,10 @@ PLANTED = [
 ODD = [
     ("core.availability", {"vacancies": 12, "capacity": 10, "oddities": "'stands_twice:a,unknown_time_zone:b'"}),
     ("core.availability", {"availability_id": "'x'", "capacity": 2**63 - 1}),
+    *(
+        ("core.availability", {"availability_id": f"'{n}'", **starts(*written)})
+        for n, (*written, _) in enumerate(STARTS)
+    ),
     # Sail counts nanoseconds from 1970 in 64 bits, so nothing before 1677.
     (
         "core.bookings",

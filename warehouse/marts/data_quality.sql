@@ -3,7 +3,7 @@
 -- description: What the service says although it cannot be so. It is in the copy as it was said where a column can hold it, and stops nothing. Test bookings are left out.
 -- column: product_name: Title, else internal name, else id.
 -- column: availability_id: OCTO availability id, unique inside its option only; null where it is about a product.
--- column: rule: more_vacancies_than_capacity, oversold (fewer than 0 places left), capacity_below_zero, not_countable (beyond a billion), no_ticket, unknown_status (none of OCTO's: such a booking counts as sold in no mart), other_time_zone (the start of travel has an offset that its venue has not, so its day may be another one), no_departure (sold, on a day whose departures are all known, and its departure is none of them: it counts in no departure's our_bookings), stands_twice (an entry of a list, as a ticket or a price: the last one counts; extras and taxes, which have no id, are added up), unknown_time_zone or date_out_of_range (before 1970 or after 2199).
+-- column: rule: more_vacancies_than_capacity, oversold (fewer than 0 places left), capacity_below_zero, not_countable (beyond a billion), no_ticket, unknown_status (none of OCTO's: such a booking counts as sold in no mart), other_time_zone (the start has an offset that its venue has not, so its day may be another one), no_departure (sold and still to travel, on a day whose departures were all read since, and no connection of its supplier shows the one it names: it counts in no departure's our_bookings), stands_twice (an entry of a list, as a ticket or a price: the last one counts; extras and taxes, which have no id, are added up), unknown_time_zone or date_out_of_range (before 1970 or after 2199).
 -- column: field: The column it is about, or the field of the record where no column can hold it.
 -- column: value: What stands there; null where no column can hold it.
 -- column: since: Since when the copy says so: for vacancies and capacity as far back as versions are kept; for the rest since the row was last written, and it may have said so before.
@@ -87,6 +87,40 @@ noted as (
   union all
   select connection_id, product_id, null, null, null, last_seen_at_utc, oddities from core.products where not is_deleted
 ),
+adrift as (
+  select b.*, gone.deleted_at_utc as gone_at_utc
+  from bookings b
+  join marts.dim_channel c on c.connection_id = b.connection_id and c.is_active
+  join ops.coverage v
+    on v.connection_id = b.connection_id and v.resource = 'availability' and v.product_id = b.product_id
+    and v.option_id = b.option_id and v.is_complete and b.local_date between v.window_start and v.window_end
+    -- Before that the departure may have been new.
+    and v.verified_at_utc >= b.last_seen_at_utc
+  left join core.availability gone
+    on gone.connection_id = b.connection_id and gone.product_id = b.product_id and gone.option_id = b.option_id
+    and gone.availability_id = b.availability_id
+  where b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') and b.utc_start_at > c.last_verified_at_utc
+    and b.availability_id is not null and not coalesce(b.is_freesale, false)
+    and not exists (
+      select 1
+      from core.availability a
+      join marts.supplier_connections s on s.connection_id = a.connection_id
+      where s.supplier_key = c.supplier_key and a.product_id = b.product_id and a.option_id = b.option_id
+        and a.availability_id = b.availability_id and not a.is_deleted
+    )
+),
+zoned as (
+  select
+    connection_id, product_id, option_id, availability_id, null as booking_uuid, last_seen_at_utc, local_date, local_start_at,
+    utc_start_at, time_zone
+  from core.availability
+  where not is_deleted
+  union all
+  select
+    connection_id, product_id, option_id, availability_id, booking_uuid, last_seen_at_utc, local_date, local_start_at,
+    utc_start_at, time_zone
+  from bookings
+),
 found as (
   select
     c.connection_id, c.product_id, c.option_id, c.availability_id, cast(null as text) as booking_uuid, c.rule, c.field,
@@ -116,22 +150,15 @@ found as (
   union all
   select
     connection_id, product_id, option_id, availability_id, booking_uuid, 'other_time_zone', 'local_start_at',
-    cast(local_start_at as text), last_seen_at_utc
-  from bookings
+    replace(cast(local_start_at as text), 'T', ' '), last_seen_at_utc -- Sail writes a T
+  from zoned
   where local_date between date '1970-01-01' and date '2199-12-31'
     and date_trunc('minute', utc_start_at at time zone time_zone) <> date_trunc('minute', local_start_at)
   union all
   select
-    b.connection_id, b.product_id, b.option_id, b.availability_id, b.booking_uuid, 'no_departure', 'availability_id',
-    b.availability_id, b.last_seen_at_utc
-  from bookings b
-  join ops.coverage c
-    on c.connection_id = b.connection_id and c.product_id = b.product_id and c.option_id = b.option_id
-    and c.resource = 'availability' and c.is_complete and b.local_date between c.window_start and c.window_end
-  left join core.availability d
-    on d.connection_id = b.connection_id and d.product_id = b.product_id and d.option_id = b.option_id
-    and d.availability_id = b.availability_id and not d.is_deleted
-  where b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') and b.availability_id is not null and d.availability_id is null
+    connection_id, product_id, option_id, availability_id, booking_uuid, 'no_departure', 'availability_id', availability_id,
+    greatest(last_seen_at_utc, gone_at_utc)
+  from adrift
   union all
   select
     n.connection_id, n.product_id, n.option_id, n.availability_id, n.booking_uuid, split_part(o.note, ':', 1),

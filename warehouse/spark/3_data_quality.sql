@@ -187,6 +187,72 @@ WITH departures AS (
   FROM core.products
   WHERE
     NOT is_deleted
+), adrift AS (
+  SELECT
+    b.*,
+    gone.deleted_at_utc AS gone_at_utc
+  FROM bookings AS b
+  JOIN marts.dim_channel AS c
+    ON c.connection_id = b.connection_id AND c.is_active
+  JOIN ops.coverage AS v
+    ON v.connection_id = b.connection_id
+    AND v.resource = 'availability'
+    AND v.product_id = b.product_id
+    AND v.option_id = b.option_id
+    AND v.is_complete
+    AND b.local_date BETWEEN v.window_start AND v.window_end
+    AND /* Before that the departure may have been new. */ v.verified_at_utc >= b.last_seen_at_utc
+  LEFT JOIN core.availability AS gone
+    ON gone.connection_id = b.connection_id
+    AND gone.product_id = b.product_id
+    AND gone.option_id = b.option_id
+    AND gone.availability_id = b.availability_id
+  WHERE
+    b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+    AND b.utc_start_at > c.last_verified_at_utc
+    AND NOT b.availability_id IS NULL
+    AND NOT COALESCE(b.is_freesale, FALSE)
+    AND NOT EXISTS(
+      SELECT
+        1
+      FROM core.availability AS a
+      JOIN marts.supplier_connections AS s
+        ON s.connection_id = a.connection_id
+      WHERE
+        s.supplier_key = c.supplier_key
+        AND a.product_id = b.product_id
+        AND a.option_id = b.option_id
+        AND a.availability_id = b.availability_id
+        AND NOT a.is_deleted
+    )
+), zoned AS (
+  SELECT
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    NULL AS booking_uuid,
+    last_seen_at_utc,
+    local_date,
+    local_start_at,
+    utc_start_at,
+    time_zone
+  FROM core.availability
+  WHERE
+    NOT is_deleted
+  UNION ALL
+  SELECT
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    booking_uuid,
+    last_seen_at_utc,
+    local_date,
+    local_start_at,
+    utc_start_at,
+    time_zone
+  FROM bookings
 ), found AS (
   SELECT
     c.connection_id,
@@ -266,41 +332,24 @@ WITH departures AS (
     booking_uuid,
     'other_time_zone',
     'local_start_at',
-    CAST(local_start_at AS STRING),
-    last_seen_at_utc
-  FROM bookings
+    REPLACE(CAST(local_start_at AS STRING), 'T', ' '),
+    last_seen_at_utc /* Sail writes a T */
+  FROM zoned
   WHERE
     local_date BETWEEN CAST('1970-01-01' AS DATE) AND CAST('2199-12-31' AS DATE)
     AND DATE_TRUNC('MINUTE', FROM_UTC_TIMESTAMP(utc_start_at, time_zone)) <> DATE_TRUNC('MINUTE', local_start_at)
   UNION ALL
   SELECT
-    b.connection_id,
-    b.product_id,
-    b.option_id,
-    b.availability_id,
-    b.booking_uuid,
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    booking_uuid,
     'no_departure',
     'availability_id',
-    b.availability_id,
-    b.last_seen_at_utc
-  FROM bookings AS b
-  JOIN ops.coverage AS c
-    ON c.connection_id = b.connection_id
-    AND c.product_id = b.product_id
-    AND c.option_id = b.option_id
-    AND c.resource = 'availability'
-    AND c.is_complete
-    AND b.local_date BETWEEN c.window_start AND c.window_end
-  LEFT JOIN core.availability AS d
-    ON d.connection_id = b.connection_id
-    AND d.product_id = b.product_id
-    AND d.option_id = b.option_id
-    AND d.availability_id = b.availability_id
-    AND NOT d.is_deleted
-  WHERE
-    b.status IN ('CONFIRMED', 'REDEEMED', 'NOSHOW')
-    AND NOT b.availability_id IS NULL
-    AND d.availability_id IS NULL
+    availability_id,
+    GREATEST(last_seen_at_utc, gone_at_utc)
+  FROM adrift
   UNION ALL
   SELECT
     n.connection_id,
