@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from octo_sync.errors import RequestRefused
+from octo_sync.flows.sync.fetch import _uuids
 from octo_sync.flows.sync.windows import Windows, with_margins
 from octo_sync.model import Subject, SubjectKind, Window
 from octo_sync.octo.answer import Answer
@@ -124,6 +126,30 @@ async def test_windows_that_a_service_shortens_are_asked_for_in_shorter_ones(mos
         }
         for month, days_found in zip(MONTHS, await departures(on_days, most, []), strict=True):
             assert days_found == {str(day) for day in on_days if day in month}
+
+
+@pytest.mark.parametrize("day", [2, 28])
+async def test_a_service_that_refuses_halves_is_asked_for_whole_windows_and_believed(day):
+    asked = []
+    tell = service({month.start.replace(day=day): 10 for month in MONTHS}, None, asked)
+
+    async def send(subject, call):
+        answer = await tell(subject, call)
+        if asked[-1] not in MONTHS:
+            raise RequestRefused("Whole months only.", status=400)
+        return answer
+
+    windows = Windows(send)
+    for month in MONTHS:
+        for dated in (lambda _: {}, lambda answer: {id_: dt.date.fromisoformat(id_[:10]) for id_ in answer.json()}):
+            subject = Subject("main", SubjectKind.BOOKINGS, (str(month.start)[:7],))
+            call = lambda w: bookings(start=w.start, end=w.end)  # noqa: E731
+            pieces = await windows.ask(subject, month, lambda w: [w], call, shown=Answer.json, dated=dated)
+            assert [days for days, _ in pieces.calls] == [month]
+
+
+def test_a_uuid_may_be_anything():
+    assert _uuids(b'[{"uuid": ["a"]}, {"uuid": {"b": 1}}, {}, {"uuid": "c"}]') == ["['a']", "{'b': 1}", "None", "c"]
 
 
 async def test_a_service_that_shows_all_days_is_asked_once_for_each_month():

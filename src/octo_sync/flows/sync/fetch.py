@@ -455,10 +455,10 @@ class _Named(msgspec.Struct):
 _named = msgspec.json.Decoder(list[_Named])
 
 
-def _uuids(body: bytes) -> list[Any]:
-    """The uuids of the records of a list, as they are said; none where it cannot be read."""
+def _uuids(body: bytes) -> list[str]:
+    """The uuids of the records of a list, whatever they are, as texts; none where it cannot be read."""
     try:
-        return [record.uuid for record in _named.decode(body)]
+        return [str(record.uuid) for record in _named.decode(body)]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return []
 

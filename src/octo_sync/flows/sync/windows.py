@@ -142,7 +142,10 @@ class Windows:
         most = self._most_shown[learned] = max(number, self._most_shown.get(learned, 0))
         if number < most or not quirks.may_be_cut(number):
             return own
-        halves = [await again(half) for half in quirks.shrink(part)]
+        try:
+            halves = [await again(half) for half in quirks.shrink(part)]
+        except (RequestRefused, AnswerTooLarge):  # nobody asked for halves but we
+            return own
         calls = [piece for half in halves for piece in half.calls]
         is_doubtful = not halves or any(number in half.doubtful for half in halves)
         if not {key for _, half in calls for key in shown(half)} <= {*whole}:
@@ -169,7 +172,10 @@ class Windows:
             return None
         first, second = part.halves()
         # Of a service that showed more days than the later half has, that half is whole.
-        later = await again(second, dated=dated if last < second.start else lambda _: {})
+        try:
+            later = await again(second, dated=dated if last < second.start else lambda _: {})
+        except (RequestRefused, AnswerTooLarge):
+            return None
         missing = {key for _, own in later.calls for key, day in dated(own).items() if day in second} - found.keys()
         if not missing:
             return None
