@@ -8,11 +8,12 @@ from tests.flows.harness import Wire, api_path, reply
 from tests.flows.test_deletions import hide, typed_not_found
 from tests.flows.test_order import MONTH, WINDOW, booked, is_window
 
-from octo_sync.errors import AnswerInvalid
+from octo_sync.errors import AnswerInvalid, RowsRefused
 from octo_sync.flows.sync.fetch import Fetcher
-from octo_sync.flows.sync.land import land
+from octo_sync.flows.sync.land import Lander, land, read
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.settle import settle
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo import checking
@@ -138,7 +139,7 @@ async def test_a_bookings_older_answer_that_lands_before_the_window_is_undone(sy
         service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
         window = await _fetched(ports, WINDOW)
         land(ports, [older])
-        land(ports, [window])
+        land(ports, read(ports, [window])[0])
     assert copy.differences() == []
 
 
@@ -149,8 +150,78 @@ async def test_a_booking_buried_between_a_windows_request_and_its_landing_is_liv
         service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
         window = await _fetched(ports, WINDOW)
         ports.warehouse.run_script([f"update core.bookings set is_deleted = true where booking_uuid = '{uuid}'"])
-        land(ports, [window])
+        land(ports, read(ports, [window])[0])
     assert copy.query("select is_deleted from core.bookings where booking_uuid = $1", uuid) == [(False,)]
+
+
+async def test_nothing_lands_between_the_reading_of_a_window_and_its_landing(synced, service):
+    """Own request (another state) → window request (as landed) → the window is read → both land, and the later one counts."""
+    copy, uuid = synced(), booked(service)
+    one = Subject("main", SubjectKind.BOOKING, (uuid,))
+    async with copy.opened() as opened:
+        ports = opened.ports
+        warehouse = ports.warehouse = Watched(ports.warehouse)
+        service.change(uuid, reseller_reference="OLDER", silent=True)
+        older = await _fetched(ports, one)
+        service.reset()
+        service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
+        lander = Lander(ports, pytest.fail)
+        lander.add(window := await _fetched(ports, WINDOW))
+        assert lander.worthwhile
+        await _started(lander)
+        assert warehouse.reports == []
+        assert lander.connections == {"main"}
+        assert not lander.full
+        assert window.size > sum(f.size for f in read(ports, [window])[0]), "what has not changed is held no longer"
+        lander.add(older)
+        await _started(lander)
+        assert len(warehouse.reports) == 1
+        assert lander.connections == set()
+    assert copy.differences() == []
+
+
+async def test_a_window_that_was_read_before_rows_were_buried_is_asked_for_again(synced, service):
+    """What it was compared with is there no more."""
+    copy, uuid = synced(), booked(service)
+    async with copy.opened(transport=Wire.by(hide(uuid, typed_not_found)[0])) as opened:
+        ports = opened.ports
+        one = Subject("main", SubjectKind.BOOKING, (uuid,))
+        for subject in (WINDOW, one, one):
+            land(ports, read(ports, [await _fetched(ports, subject)])[0])
+        service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
+        late, _ = read(ports, [await _fetched(ports, WINDOW)])
+        assert settle(ports).buried
+        assert land(ports, late)[1] == []
+        assert ports.journal.subjects.dirty_among([WINDOW]) == {WINDOW}
+
+
+async def test_of_windows_that_were_read_together_one_lands_first_where_the_warehouse_refuses_something(
+    synced, service
+):
+    """The others were compared with what is there no more, and are asked for again."""
+
+    class Refusing(Watched):
+        def land(self, landing):
+            if sum(bool(a.seen) for a in landing.answered) > 1:
+                refused.append(landing)
+                raise RowsRefused("A number is too large.")
+            return super().land(landing)
+
+    refused, copy = [], synced()
+    for uuid in service.state()["bookings"][:40]:
+        service.change(uuid["uuid"], notes="so that each window is new", silent=True)
+    async with copy.opened() as opened:
+        opened.ports.warehouse = Refusing(opened.ports.warehouse)
+        result = await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+    assert refused
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+
+
+async def _started(lander):
+    lander.start()
+    await lander.landing
+    lander.check()
 
 
 async def _fetched(ports, subject):

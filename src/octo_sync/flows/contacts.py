@@ -68,8 +68,8 @@ def texts_of(contact: Contact) -> list[str]:
 class Privacy:
     """Screens bookings for one project.
 
-    `lock` is held while something lands and while something is erased, `number` grows with every erasure: an answer that
-    was screened before an erasure is not landed after it.
+    `lock` is held while something lands and while something is erased, `number` grows with every erasure, and with whatever
+    else changes rows beside the landings: an answer that was read before is not landed after it.
 
     Args:
         mode: The pipeline's `pii`.

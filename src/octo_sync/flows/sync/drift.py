@@ -103,5 +103,7 @@ def let_through(ports: Ports) -> None:
             for noun, _, path in (key.partition(".") for key in json.loads(noted))
             for statement in accepting(connection, noun, path, ports.clock.now())
         ]
-        ports.warehouse.run_script(statements)
+        with ports.privacy.lock:  # not between the reading of an answer and its landing
+            ports.warehouse.run_script(statements)
+            ports.privacy.number += 1
         ports.journal.settings.replace(_ACCEPTED, noted, None, connection=connection)

@@ -7,7 +7,7 @@ subjects are clean (R2). A kill between the two costs one repeated fetch whose a
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from octo_sync.destinations.base import Landing, LandingReport
@@ -44,6 +44,9 @@ class Totals:
 class Lander:
     """Collects fetched subjects and lands them, one batch at a time, in a thread of its own.
 
+    Lists that are compared with what is landed are read as they come, so that what did not change in them is held no longer.
+    Nothing lands between their reading and their landing: what they were compared with would be there no more.
+
     `broke` is told of an answer that could not be read. `products`, where several workers share the project, is called with
     the connections of product documents before these are clean: another worker may find nothing owed and take it for the end.
     """
@@ -56,7 +59,9 @@ class Lander:
     ) -> None:
         self._ports, self._broke, self._products = ports, broke, products
         self._waiting: deque[Fetched] = deque()
-        self._size, self._since, self._is_urgent = 0, 0.0, False
+        self._compared: list[Fetched] = []
+        """Lists that were compared with what is landed."""
+        self._size, self._since, self._is_urgent, self._is_unread = 0, 0.0, False, False
         self.landing: asyncio.Task[None] | None = None
         """The batch being landed, to wait for."""
         self.totals = Totals()
@@ -71,20 +76,28 @@ class Lander:
     def connections(self) -> set[str]:
         """The connections of which something waits, is being landed, or has landed and was not told of."""
         landing = self._landed_of if self.busy else ()
-        return {f.claim.subject.connection for f in self._waiting} | set(landing) | self.products_changed
+        return (
+            {f.claim.subject.connection for f in (*self._waiting, *self._compared)}
+            | set(landing)
+            | self.products_changed
+        )
 
     @property
     def full(self) -> bool:
         """Whether the batch is worth a transaction of its own."""
         settings = self._ports.pipeline.sync
-        return self._size >= settings.batch_bytes or len(self._waiting) >= settings.batch_bodies
+        return self._size >= settings.batch_bytes or len(self._waiting) + len(self._compared) >= settings.batch_bodies
 
     @property
     def worthwhile(self) -> bool:
-        """Whether to land now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
+        """Whether to start now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
         # A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again.
         waits_for_long = asyncio.get_running_loop().time() - self._since >= _LONG
-        return self.full or (bool(self._waiting) and (waits_for_long or self._is_urgent))
+        return (
+            self.full
+            or self._is_unread
+            or (bool(self._waiting or self._compared) and (waits_for_long or self._is_urgent))
+        )
 
     @property
     def busy(self) -> bool:
@@ -98,26 +111,42 @@ class Lander:
 
     def add(self, fetched: Fetched) -> None:
         """Put a checked answer among those that wait."""
-        if not self._waiting:
+        if not (self._waiting or self._compared):
             self._since = asyncio.get_running_loop().time()
         self._waiting.append(fetched)
         self._size += fetched.size
         self._is_urgent |= fetched.is_urgent
+        self._is_unread |= fetched.read is not None
 
     def start(self) -> None:
-        """Begin to land what waits, the first of it where it is more than one batch; call only when not busy."""
+        """Begin to read what has to be read, or else to land what waits, a batch of it; call only when not busy."""
         self.check()
-        if self._waiting:
-            settings, size = self._ports.pipeline.sync, 0
-            batch: list[Fetched] = []
+        if not (self._waiting or self._compared):
+            return
+        settings, batch = self._ports.pipeline.sync, list[Fetched]()
+        if self._is_unread:
+            batch = [f for f in self._waiting if f.read]
+            self._waiting = deque(f for f in self._waiting if not f.read)
+            work, self._is_unread = self._compare(batch), False
+        else:
+            batch, self._compared = self._compared, []
+            size = sum(f.size for f in batch)
             while self._waiting and len(batch) < settings.batch_bodies and size < settings.batch_bytes:
                 batch.append(self._waiting.popleft())
                 size += batch[-1].size
-            self._size -= size
-            self._is_urgent = any(f.is_urgent for f in self._waiting)
-            self._landed_of = frozenset(f.claim.subject.connection for f in batch)
-            self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
-            self.landing = asyncio.create_task(self._land_to_the_end(batch))
+            work = self._land_to_the_end(batch)
+        self._size -= sum(f.size for f in batch)
+        self._is_urgent = any(f.is_urgent for f in (*self._waiting, *self._compared))
+        self._landed_of = frozenset(f.claim.subject.connection for f in batch)
+        self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
+        self.landing = asyncio.create_task(work)
+
+    def forget(self) -> None:
+        """Let go of what has not landed."""
+        self._end((*self._waiting, *self._compared))
+        self._waiting.clear()
+        self._compared.clear()
+        self._size, self._is_urgent, self._is_unread = 0, False, False
 
     def check(self) -> None:
         """Raise what the last landing raised."""
@@ -129,16 +158,31 @@ class Lander:
         try:
             await self._land(batch)
         finally:
-            self._ports.order.end(*((f.claim.subject.connection, f.began) for f in batch))
+            self._end(batch)
+
+    def _end(self, batch: Iterable[Fetched]) -> None:
+        self._ports.order.end(*((f.claim.subject.connection, f.began) for f in batch))
+
+    async def _compare(self, batch: Sequence[Fetched]) -> None:
+        """Read what had to wait for those before it to land; what cannot be read does not stop the others (R11)."""
+        found: list[Fetched] = []
+        try:
+            found, broken = await asyncio.to_thread(read, self._ports, batch)
+        finally:
+            claims = {f.claim.subject for f in found}
+            self._end(f for f in batch if f.claim.subject not in claims)
+        for claim, why in broken:
+            self._broke(claim, why)
+        self._compared += found
+        self._size += sum(f.size for f in found)
+        self._is_urgent |= any(f.is_urgent for f in found)
 
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:
-            report, batch, broken = await asyncio.to_thread(land, self._ports, batch, self._products)
+            report, batch = await asyncio.to_thread(land, self._ports, batch, self._products)
         except RowsRefused as error:
             await self._find_refused(batch, error)
             return
-        for claim, why in broken:
-            self._broke(claim, why)
         self.totals.subjects += len(batch)
         self.totals.unchanged += sum(f.answered.unchanged for f in batch)
         self.totals.rows += report.rows
@@ -151,6 +195,12 @@ class Lander:
 
     async def _find_refused(self, batch: Sequence[Fetched], error: RowsRefused) -> None:
         """A value that no column holds: land the others without it, and say which subject it is in (R11)."""
+        # One that was compared with what is landed goes first. Once it has landed, others were compared with what is no more.
+        batch = sorted(batch, key=lambda f: not f.answered.seen)
+        if again := [f for f in batch if f.answered.seen][1:]:
+            await asyncio.to_thread(self._ports.journal.subjects.release, [f.claim for f in again])
+            await self._land([f for f in batch if f not in again])
+            return
         if len(batch) > 1:
             middle = len(batch) // 2
             await self._land(batch[:middle])
@@ -171,16 +221,15 @@ class Lander:
 
 def land(
     ports: Ports, batch: Sequence[Fetched], products: Callable[[set[str]], object] | None = None
-) -> tuple[LandingReport, list[Fetched], list[tuple[Claim, Exception]]]:
-    """Commit one batch: warehouse first, journal after; what landed as it was read, and what could not be read. Blocking.
+) -> tuple[LandingReport, list[Fetched]]:
+    """Commit one batch: warehouse first, journal after; what of it landed. Blocking.
 
     Raises:
         WriterFenced: A newer writer took over; the subjects stay dirty for it.
         WarehouseError: Nothing was kept; the subjects stay dirty.
     """
     with ports.privacy.lock:
-        read, broken = _read(batch)
-        batch = _without_erased(ports, read)
+        batch = _without_erased(ports, batch)
         settings = ports.pipeline.sync
         landing = Landing(
             run_id=ports.run_id,
@@ -210,27 +259,32 @@ def land(
         len(report.stale),
         len(report.differing),
     )
-    return report, batch, broken
+    return report, batch
 
 
-def _read(batch: Sequence[Fetched]) -> tuple[list[Fetched], list[tuple[Claim, Exception]]]:
-    """Read what had to wait for those before it to land; what cannot be read does not stop the others (R11)."""
+def read(ports: Ports, batch: Sequence[Fetched]) -> tuple[list[Fetched], list[tuple[Claim, Exception]]]:
+    """The answers as they compare with what is landed, and what could not be read of them. Blocking."""
     found: list[Fetched] = []
     broken: list[tuple[Claim, Exception]] = []
-    for f in batch:
-        try:
-            found.append(replace(f.read(), began=f.began) if f.read else f)
-        except (WarehouseError, JournalError):
-            raise
-        except Exception as error:  # noqa: BLE001 - the worker says what it is
-            broken.append((f.claim, error))
+    with ports.privacy.lock:
+        for f in batch:
+            try:
+                found.append(replace(f.read(), began=f.began) if f.read else f)
+            except (WarehouseError, JournalError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the worker says what it is
+                broken.append((f.claim, error))
     return found, broken
 
 
 def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
-    """Without answers that were screened before an erasure: they may hold the erased, and are asked for again."""
+    """Without answers that were read before an erasure: they may hold the erased, and are asked for again."""
     number = ports.privacy.number
-    late = [f for f in batch if f.answered.noun == "bookings" and f.answered.lines and f.screened != number]
+    late = [
+        f
+        for f in batch
+        if f.answered.noun == "bookings" and (f.answered.lines or f.answered.seen) and f.screened != number
+    ]
     if not late:
         return list(batch)
     ports.journal.subjects.release([f.claim for f in late])

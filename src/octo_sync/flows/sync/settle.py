@@ -143,6 +143,7 @@ def settle(
             buried = ports.warehouse.bury(
                 plan.bury, now=ports.clock.now(), fence=ports.fence_of({a.connection for a in plan.bury})
             )
+            ports.privacy.number += 1
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)

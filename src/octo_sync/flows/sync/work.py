@@ -417,6 +417,7 @@ class Worker:
             await asyncio.wait([self.lander.landing])
             if (error := self.lander.landing.exception()) is not None:
                 log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)
+        self.lander.forget()
         # Also what was fetched and never landed: who works next in this process would leave alone what somebody holds.
         self.ports.journal.subjects.release_run(self.ports.run_id)
 
