@@ -6,6 +6,7 @@ import json
 
 import click
 import duckdb
+import httpx
 import pytest
 from tests.flows.harness import QUICK, Wire, api_path, reply, verify
 
@@ -88,6 +89,21 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     out, err = capsys.readouterr()
     assert out.startswith("incomplete")
     assert "main:products" in err
+
+
+async def test_of_a_service_that_does_not_answer_one_line_says_why(project, capsys):
+    await project.sync()
+
+    def away(request, _response):
+        raise httpx.ConnectError("refused", request=request)
+
+    found = await verify(project, transport=Wire.by(away))
+    assert not found.complete
+    with click.Context(command.command):
+        assert command._live(found, project.pipeline, limit=5) == 5
+    out, err = capsys.readouterr()
+    assert out == "incomplete  nothing could be compared\n"
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["main"]
 
 
 async def test_what_the_marts_do_not_call_complete_is_not_called_so_here(project, monkeypatch):

@@ -60,10 +60,14 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int) -> int:
         console.outcome("equal", f"{len(comparison.rows)} tables, {rows:,} rows, {asked}")
         console.say(totals, head=" " * 7)
         return code
-    if comparison.equal and rows:
-        text = f"what could be compared is equal: {rows:,} rows; what could not is named"
+    if comparison.equal:
+        text = (
+            f"what could be compared is equal: {rows:,} rows; what could not is named"
+            if rows
+            else "nothing could be compared"
+        )
         console.outcome("incomplete", text, "red")
-    elif not comparison.equal:
+    else:
         number, name = sum(comparison.differing.values()), options.published_name(loaded)
         console.outcome("different", f"{number:,} rows of {name} differ from the service", "red")
         table = [(t, a, b, comparison.differing[t]) for t, (a, b) in comparison.rows.items() if comparison.differing[t]]

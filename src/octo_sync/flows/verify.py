@@ -72,7 +72,10 @@ async def verify_live(own: Ports, *, here: Path, scratch: Path, scope: Scope, sa
         own.mark(unlisted, Source.REPAIR)
         await worker.drain()
     requests = sum(c.stats.requests for c in own.clients.values()) - before
-    failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
+    # Of a connection that was given up, that says why.
+    given_up = {trouble.connection for trouble in worker.troubles}
+    failed = {str(s): why for s, why in worker.failed.items() if s.connection not in given_up}
+    failed = await asyncio.to_thread(_left_out, own) | failed
     own.warehouse.close()
     comparison = await asyncio.to_thread(compare, here, scratch, all_tables())
     return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
