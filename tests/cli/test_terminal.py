@@ -13,6 +13,7 @@ import sys
 import termios
 import time
 import tomllib
+from itertools import takewhile
 
 import pytest
 from tests.cli.conftest import CLEAN
@@ -338,6 +339,9 @@ def test_a_narrow_list_leaves_out_the_least_important_and_keeps_the_rest_whole(l
     assert tables_of(on_a_terminal(looked, "tables", width=80)[1])[0].split() == ["table", "rows", "meaning"]
     assert "verified" in tables_of(on_a_terminal(looked, "tables", width=120)[1])[0]
     runs = tables_of(on_a_terminal(looked, "runs", width=80)[1])
+    assert "Columns that do not fit: " in " ".join(runs)
+    assert "Columns that do not fit: parameters. --format csv has all." in " ".join(narrow)
+    assert not any("do not fit" in line for line in wide)
     assert runs[0].split()[:4] == ["run", "command", "status", "started"]
     assert re.match(r"\d{8}T\d{6}-\w{4}  sync +ok", runs[2]), "the id is whole"
 
@@ -355,7 +359,8 @@ def test_an_error_in_the_list_of_runs_is_folded_and_a_pipe_gets_every_column(pro
 
     assert max(map(len, seen)) <= 80
     column = seen[0].index("error")
-    assert " ".join(line[column:].strip() for line in seen[2:]) == why.strip()
+    rows = takewhile(lambda line: not line.startswith("Columns that do not fit"), seen[2:])
+    assert " ".join(line[column:].strip() for line in rows) == why.strip()
     piped = project.ok("runs").splitlines()
     assert piped[0].split()[-3:] == ["rows", "requests", "error"]
     assert piped[2].endswith(why.strip())

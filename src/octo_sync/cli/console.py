@@ -323,7 +323,7 @@ def write_list(
         write_rows(columns, rows, form)
         return
     if rows:
-        table(columns, rows, fold=fold, least=least)
+        table(columns, rows, fold=fold, least=least, whole="--format csv")
     if hint:
         note(hint)
 
