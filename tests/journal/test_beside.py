@@ -27,6 +27,7 @@ from tests.journal.helpers import (
 )
 
 from octo_sync.errors import JournalError, LeaseHeld
+from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.sync import drift
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun, Timer, join, models, sql
 from octo_sync.model import Source
@@ -308,7 +309,9 @@ def test_what_a_person_lets_go_while_the_worker_carries_out_what_was_let_go_befo
             drift.accept(other, "b")
 
     warehouse = SimpleNamespace(run_script=carry_out)
-    ports = SimpleNamespace(journal=journal, clients={"acme": 1}, clock=journal.clock, warehouse=warehouse)
+    ports = SimpleNamespace(
+        journal=journal, clients={"acme": 1}, clock=journal.clock, warehouse=warehouse, privacy=Privacy("keep", b"")
+    )
     drift.let_through(ports)
     drift.let_through(ports)
     assert done[1] > done[0] > 0
