@@ -73,6 +73,16 @@ def test_what_only_looks_imports_no_client_and_the_journal_only_to_look_into_it(
     assert {name.split(".")[0] for name in done.stderr.split()} & heavy == set()
 
 
+def test_what_libraries_would_load_for_nothing_stays_away():
+    words = [sys.executable, "-X", "importtime", "-m", "octo_sync", "sync", "--help"]
+
+    done = subprocess.run(words, env=CLEAN, capture_output=True, text=True, check=True)
+
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert "httpx" in loaded
+    assert loaded & {"pandas", "pygments", "rich"} == set()
+
+
 @pytest.mark.deep(1)
 def test_help_takes_little_more_than_what_it_cannot_do_without(empty):
     """Processor time beside that of Python with click alone, measured in turns: machines differ, and so do moments."""
