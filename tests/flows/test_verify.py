@@ -91,6 +91,23 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     assert "main:products" in err
 
 
+async def test_values_that_are_kept_and_shown_no_more_count_as_not_compared(project, service, capsys):
+    await project.sync()
+    priced = project.query("select count(*) from core.bookings where retail_amount is not null and not is_deleted")[0][0]
+    service.quirks(ignored_capability=["pricing"])
+
+    found = await verify(project)
+
+    assert found.comparison.equal, "what could be compared is equal"
+    assert found.comparison.kept[BOOKING] == priced > 0
+    assert not found.complete
+    with click.Context(command.command):
+        assert command._live(found, project.pipeline, limit=50) == 5
+    out, err = capsys.readouterr()
+    assert out.startswith("incomplete")
+    assert f"core.bookings: {priced} rows with values that the service shows no more" in err
+
+
 async def test_of_a_service_that_does_not_answer_one_line_says_why(project, capsys):
     await project.sync()
 

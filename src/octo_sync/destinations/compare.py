@@ -22,6 +22,7 @@ from octo_sync.tables.schema import Merge, Table
 
 _SHOWN = 1000
 """Differences listed per table; all are counted."""
+_DIFFERS = "(not_here or not_there or len(names) > 0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Comparison:
     rows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Table → rows here, rows at the service."""
     differing: dict[str, int] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)
+    """Table → rows here with values that the service shows no more, which were not compared; those that have any."""
     differences: list[Difference] = field(default_factory=list)
     totals: list[tuple[str, int, Decimal]] = field(default_factory=list)
     """(currency, bookings, retail amount) at the service, over all statuses."""
@@ -175,26 +178,30 @@ def _compare_table(
 ) -> None:
     key = [k for k in table.key if k != "valid_from_utc"]
     # What is kept although answers have it no more is said to be older, and cannot be compared.
-    older, kept = _older(table)
-    kept = f"({kept} or {_lacks(table, table.capability, lacking, 't')})"
-    here = (
-        f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not {kept})"
-    )
+    older, is_kept = _older(table)
+    is_kept = f"({is_kept} or {_lacks(table, table.capability, lacking, 't')})"
+    rows = f"here.{table.full_name} t where {live(table)} and {scope}"
+    here = f"(select t.*, {older} as older from {rows} and not {is_kept})"
     fresh = f"(select * from fresh.{table.full_name} t where {live(table)} and {scope})"
-    differ = {
-        c.name: f"(h.{c.name} is distinct from f.{c.name} and not list_contains(h.older, '{c.name}') "
-        f"and not {_lacks(table, c.capability, lacking, 'h')})"
+    columns = {
+        c.name: f"(list_contains(h.older, '{c.name}') or {_lacks(table, c.capability, lacking, 'h')})"
         for c in table.tracked
         if c.name not in key
     }
-    differs = " or ".join(differ.values()) or "false"
-    named = "[" + ", ".join(f"case when {condition} then '{c}' end" for c, condition in differ.items()) + "]"
+    other = {c: f"h.{c} is distinct from f.{c}" for c in columns}
+    named = {c: f"case when {other[c]} and not {kept} then '{c}' end" for c, kept in columns.items()}
+    kept = " or ".join(f"({other[c]} and {kept})" for c, kept in columns.items()) or "false"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
-    same = equal(key, "h", "f")
-    parts = {"text": text, "first": key[0], "named": named, "here": here, "fresh": fresh, "same": same}
-    db.execute(sql("found", differs=differs, **parts))
-    result.rows[table.full_name] = (run(db, f"select count(*) from {here}"), run(db, f"select count(*) from {fresh}"))
-    result.differing[table.full_name] = run(db, "select count(*) from found")
-    for row_key, not_here, not_there, names in db.execute(f"from found order by key limit {_SHOWN}").fetchall():
+    parts = {"text": text, "first": key[0], "here": here, "fresh": fresh, "same": equal(key, "h", "f")}
+    differs = " or ".join(other.values()) or "false"
+    db.execute(sql("found", differs=differs, named=", ".join(named.values()), kept=kept, **parts))
+    name = table.full_name
+    result.rows[name] = (run(db, f"select count(*) from {here}"), run(db, f"select count(*) from {fresh}"))
+    result.differing[name] = run(db, f"select count(*) from found where {_DIFFERS}")
+    kept_rows = f"select (select count(*) from found where is_kept) + (select count(*) from {rows} and {is_kept})"
+    if number := run(db, kept_rows):
+        result.kept[name] = number
+    shown = f"select key, not_here, not_there, names from found where {_DIFFERS} order by key limit {_SHOWN}"
+    for row_key, not_here, not_there, names in db.execute(shown).fetchall():
         kind = "missing here" if not_here else "not at the service" if not_there else "differs"
-        result.differences.append(Difference(table.full_name, row_key, kind, tuple(names) if kind == "differs" else ()))
+        result.differences.append(Difference(name, row_key, kind, tuple(names) if kind == "differs" else ()))

@@ -124,10 +124,11 @@ select currency, count(*), sum(retail_amount), max(currency_precision) from fres
 where not is_deleted and currency is not null group by 1 order by 1
 
 -- name: found
--- The rows that are not the same, `h` here and `f` at the service.
+-- The rows that are not the same, `h` here and `f` at the service; `is_kept`, because a value is kept that is not compared.
 create or replace temp table found as
 select {text} as key, h.{first} is null as not_here, f.{first} is null as not_there,
-  list_filter({named}, lambda x: x is not null) as names
+  list_filter([{named}]::varchar[], lambda x: x is not null) as names,
+  h.{first} is not null and f.{first} is not null and ({kept}) as is_kept
 from {here} h full join {fresh} f on {same} where h.{first} is null or f.{first} is null or {differs}
 
 -- name: accept_missing

@@ -78,6 +78,10 @@ async def verify_live(own: Ports, *, here: Path, scratch: Path, scope: Scope, sa
     failed = await asyncio.to_thread(_left_out, own) | failed
     own.warehouse.close()
     comparison = await asyncio.to_thread(compare, here, scratch, all_tables())
+    failed |= {
+        table: f"{plural(count, 'row')} with values that the service shows no more: kept as they were, and not compared."
+        for table, count in comparison.kept.items()
+    }
     return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
 
 
