@@ -93,7 +93,9 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
 
 async def test_values_that_are_kept_and_shown_no_more_count_as_not_compared(project, service, capsys):
     await project.sync()
-    priced = project.query("select count(*) from core.bookings where retail_amount is not null and not is_deleted")[0][0]
+    priced = project.query("select count(*) from core.bookings where retail_amount is not null and not is_deleted")[0][
+        0
+    ]
     service.quirks(ignored_capability=["pricing"])
 
     found = await verify(project)
