@@ -53,7 +53,7 @@ async def test_a_sample_as_large_as_the_whole_finds_every_difference(project, se
 
 
 @pytest.mark.deep(5)
-async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, service):
+async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, service, capsys):
     await project.sync()
     service.forget_requests()
     found = await verify(project, sample=2)
@@ -61,6 +61,9 @@ async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, 
     assert sum(path in ("availability", "bookings") for path in asked) >= 2
     assert found.comparison.equal
     assert found.complete
+    with click.Context(command.command):
+        assert command._live(found, project.pipeline, limit=5) == 0
+    assert "Contacts and notes are not compared." in capsys.readouterr().out
     # The drawn, the supplier and the products, each of them once.
     assert found.subjects == 4
     assert asked.count("products") == 1

@@ -59,6 +59,7 @@ def _live(found: LiveResult, loaded: Pipeline, *, limit: int) -> int:
         asked = f"{found.subjects:,} subjects asked again ({found.requests:,} requests)"
         console.outcome("equal", f"{len(comparison.rows)} tables, {rows:,} rows, {asked}")
         console.say(totals, head=" " * 7)
+        console.say("Contacts and notes are not compared.", head=" " * 7)
         return code
     if comparison.equal:
         text = (
