@@ -497,6 +497,28 @@ def test_the_calendar_has_every_day_of_its_years(engine, world):
         assert r["quarter"] == (r["date_key"].month + 2) // 3
 
 
+def test_the_calendar_has_the_days_of_the_business_time_zone_and_the_copys_today(engine, world, tmp_path):
+    """Two in the morning of New Year's Day in UTC is the year before in New York."""
+    uuid, connection = world.now.bookings[0]["booking_uuid"], world.now.bookings[0]["connection"]
+    zone = f"update core.connections set business_time_zone = '{{}}' where connection_id = '{connection}'"
+    made = f"update core.bookings set utc_created_at = {{}} where booking_uuid = '{uuid}'"
+    undo = one(engine, f"select utc_created_at as at from core.bookings where booking_uuid = '{uuid}'")[0]["at"]
+    former = one(engine, f"select business_time_zone as zone from core.connections where connection_id = '{connection}'")
+    with rebuilt(
+        engine,
+        tmp_path,
+        f"{zone.format('America/New_York')}; {made.format(repr('2025-01-01 02:00:00+00'))}",
+        f"{zone.format(former[0]['zone'])}; {made.format(repr(undo.isoformat()))}",
+    ):
+        days = {row["date_key"] for row in one(engine, "select date_key from marts.dim_date")}
+        booked = one(engine, "select booking_date, sold_date, cancelled_date, travel_date from marts.fct_bookings")
+        today = one(engine, "select as_of_date from marts.dim_channel")
+
+    used = {day for row in booked for day in row.values() if day}
+    assert dt.date(2024, 12, 31) in used
+    assert used | {row["as_of_date"] for row in today} <= days
+
+
 @pytest.mark.deep(1)
 async def test_guests_are_counted_where_the_service_leaves_the_units_out(project, service):
     """Then the product says how many people a unit admits; a unit that nobody knows makes the booking unknown, not 0."""

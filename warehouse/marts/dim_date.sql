@@ -1,6 +1,6 @@
 -- name: dim_date
 -- grain: One day.
--- description: Every day of the years in which something was booked or travels, without gaps; none before 1970 or after 2199.
+-- description: Every day of the years in which something was booked, sold or cancelled, or travels, and of those in between and up to the copy's today, without gaps; none before 1970 or after 2199.
 -- materialize: table
 -- column: date_key: The day.
 -- column: year: Calendar year.
@@ -13,10 +13,33 @@
 -- column: weekday: ISO weekday: 1 Monday to 7 Sunday.
 -- column: weekday_name: Its English name.
 -- column: is_weekend: Saturday or Sunday.
-with days as (
+with instants as (
+  select connection_id, utc_created_at as at_utc from core.bookings
+  union all select connection_id, utc_confirmed_at from core.bookings
+  union all select connection_id, utc_cancelled_at from core.bookings
+),
+edges as (
+  -- The first and the last stand for all others, whatever the time zone.
+  select connection_id, min(at_utc) as first_utc, max(at_utc) as last_utc
+  from instants
+  where at_utc between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+  group by connection_id
+),
+booked as (
+  select
+    cast(e.first_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) as first_day,
+    cast(e.last_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) as last_day
+  from edges e
+  left join core.connections c on c.connection_id = e.connection_id
+),
+days as (
   select local_date as day from core.availability
   union all select local_date from core.bookings
-  union all select cast(utc_created_at at time zone 'UTC' as date) from core.bookings
+  union all select first_day from booked
+  union all select last_day from booked
+  -- Also where nothing was booked on days that are known.
+  union all select booked_from from marts.dim_channel
+  union all select as_of_date from marts.dim_channel
 ),
 span as (
   select

@@ -1,7 +1,40 @@
--- Every day of the years in which something was booked or travels, without gaps; none before 1970 or after 2199.
+-- Every day of the years in which something was booked, sold or cancelled, or travels, and of those in between and up to the copy's today, without gaps; none before 1970 or after 2199.
 -- One row: One day.
 -- Made of warehouse/marts/dim_date.sql by scripts/spark.py, for a session whose time zone is UTC.
-WITH days AS (
+WITH instants AS (
+  SELECT
+    connection_id,
+    utc_created_at AS at_utc
+  FROM core.bookings
+  UNION ALL
+  SELECT
+    connection_id,
+    utc_confirmed_at
+  FROM core.bookings
+  UNION ALL
+  SELECT
+    connection_id,
+    utc_cancelled_at
+  FROM core.bookings
+), edges AS (
+  /* The first and the last stand for all others, whatever the time zone. */
+  SELECT
+    connection_id,
+    MIN(at_utc) AS first_utc,
+    MAX(at_utc) AS last_utc
+  FROM instants
+  WHERE
+    at_utc BETWEEN CAST('1970-01-01 00:00:00+00' AS TIMESTAMP) AND CAST('2199-12-31 23:59:59+00' AS TIMESTAMP)
+  GROUP BY
+    connection_id
+), booked AS (
+  SELECT
+    CAST(FROM_UTC_TIMESTAMP(e.first_utc, COALESCE(c.business_time_zone, 'UTC')) AS DATE) AS first_day,
+    CAST(FROM_UTC_TIMESTAMP(e.last_utc, COALESCE(c.business_time_zone, 'UTC')) AS DATE) AS last_day
+  FROM edges AS e
+  LEFT JOIN core.connections AS c
+    ON c.connection_id = e.connection_id
+), days AS (
   SELECT
     local_date AS day
   FROM core.availability
@@ -11,8 +44,21 @@ WITH days AS (
   FROM core.bookings
   UNION ALL
   SELECT
-    CAST(FROM_UTC_TIMESTAMP(utc_created_at, 'UTC') AS DATE)
-  FROM core.bookings
+    first_day
+  FROM booked
+  UNION ALL
+  SELECT
+    last_day
+  FROM booked
+  /* Also where nothing was booked on days that are known. */
+  UNION ALL
+  SELECT
+    booked_from
+  FROM marts.dim_channel
+  UNION ALL
+  SELECT
+    as_of_date
+  FROM marts.dim_channel
 ), span AS (
   SELECT
     DATE_TRUNC('YEAR', CAST(MIN(day) AS TIMESTAMP_NTZ)) AS first_day,
