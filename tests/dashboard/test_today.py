@@ -210,6 +210,24 @@ async def test_a_hold_that_lapses_at_midnight_says_the_time(shown, variant):
     assert "Sat 21 Nov, 00:00" in {row[2].removesuffix(", after its departure") for row in rows}
 
 
+async def test_midnight_is_a_time_and_opening_hours_are_the_whole_day(shown, variant):
+    """The service says which is which; a boat that left at midnight is not there all day, and an open museum has not left."""
+    one = "select {} from core.availability where not is_deleted and local_date = '2026-11-20' and status = 'AVAILABLE'"
+    boat, museum = "min(availability_id)", "max(availability_id)"
+    at = (
+        "update core.availability set is_all_day = {}, time_zone = 'UTC', local_start_at = {}, utc_start_at = {} "
+        "where availability_id = ({})"
+    )
+    midnight, nine = "timestamp '2026-11-20 00:00'", "timestamp '2026-11-20 09:00'"
+    folder = variant(
+        "starts",
+        at.format(False, midnight, "timestamptz '2026-11-20 00:00+00'", one.format(boat)),
+        at.format(True, nine, "timestamptz '2026-11-20 09:00+00'", one.format(museum)),
+    )
+    starts = {row[0] for row in table(await shown(folder).text("/today"), "Departures today")}
+    assert {"Fri 20 Nov, 00:00 UTC, departed", "Fri 20 Nov UTC"} <= starts
+
+
 async def test_a_change_says_what_was_and_what_is(shown, variant):
     at = "timestamptz '2026-11-20 12:30:00+00'"
     one = "booking_uuid = (select min(booking_uuid) from core.bookings where status = 'REDEEMED' and not is_test)"

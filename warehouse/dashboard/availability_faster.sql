@@ -12,6 +12,7 @@ select
   departure_key as slot_key,
   travel_date,
   local_start_at,
+  is_all_day,
   product_name,
   option_name,
   days_ahead,

@@ -25,6 +25,7 @@ select
   b.deleted_at_utc,
   b.local_date as travel_date,
   b.local_start_at,
+  case p.availability_type when 'OPENING_HOURS' then true when 'START_TIME' then false end as is_all_day,
   coalesce(b.time_zone, p.time_zone) as time_zone,
   b.utc_created_at,
   b.utc_confirmed_at,

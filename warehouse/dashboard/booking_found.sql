@@ -47,6 +47,7 @@ select
   coalesce(o.title, o.internal_name, b.option_id) as option_name,
   b.local_date as travel_date,
   b.local_start_at,
+  case p.availability_type when 'OPENING_HOURS' then true when 'START_TIME' then false end as is_all_day,
   coalesce(b.pax_count, l.pax_count) as pax_count,
   b.status,
   count(*) over () as found_count

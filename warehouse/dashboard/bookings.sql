@@ -22,6 +22,7 @@ select
   status,
   travel_date,
   local_start_at,
+  is_all_day,
   departure_key as slot_key,
   utc_expires_at,
   time_zone,

@@ -8,6 +8,7 @@ select
   d.option_name,
   d.travel_date,
   d.local_start_at,
+  d.is_all_day,
   d.local_end_at,
   d.utc_start_at,
   d.time_zone,

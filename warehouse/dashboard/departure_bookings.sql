@@ -84,6 +84,7 @@ select
   b.product_name,
   b.option_name,
   b.local_start_at,
+  b.is_all_day,
   b.time_zone,
   b.status,
   b.is_sold,

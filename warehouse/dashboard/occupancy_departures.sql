@@ -13,13 +13,14 @@ found as (
     d.departure_key as slot_key,
     d.travel_date,
     d.local_start_at,
+    d.is_all_day,
     d.product_name,
     d.option_name,
     case
       when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly'
       when d.fill_rate * 100 < cast($below as bigint) and (
         d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
-        or d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00'
+        or d.utc_start_at > moment or d.utc_start_at is null or d.is_all_day
       ) then 'weak' else 'other'
     end as state,
     d.status,

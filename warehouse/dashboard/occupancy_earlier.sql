@@ -12,7 +12,7 @@ found as (
     d.connection_id, d.product_key, d.product_id, d.option_id, d.availability_id, d.travel_date, d.status, d.vacancies, d.capacity,
     moment - interval '7 days' as at_utc,
     d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date) or d.utc_start_at > moment
-      or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00' as may_be_weak
+      or d.utc_start_at is null or d.is_all_day as may_be_weak
   from marts.fct_departures d
   cross join verified
   where d.is_followed

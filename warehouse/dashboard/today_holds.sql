@@ -11,6 +11,7 @@ select
   option_name,
   travel_date,
   local_start_at,
+  is_all_day,
   coalesce(
     departure_key, coalesce(option_key, product_key, booking_key) || '|' || coalesce(cast(local_start_at as text), '')
   ) as slot_key,
@@ -19,7 +20,7 @@ select
   coalesce(utc_expires_at <= cast($until as timestamptz), false) as is_soon,
   -- What has no time of its own is there until the day is over.
   coalesce(
-    utc_expires_at > utc_start_at + case when local_start_at = travel_date then interval '1 day' else interval '0 days' end, false
+    utc_expires_at > utc_start_at + case when is_all_day then interval '1 day' else interval '0 days' end, false
   ) as is_late,
   pax_count
 from (

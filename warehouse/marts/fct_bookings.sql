@@ -25,6 +25,7 @@
 -- column: lead_days: Days from booking to travel, both at the venue.
 -- column: notice_days: Days from cancellation to travel, both at the venue; below 0 where it was cancelled afterwards, null where nobody told when.
 -- column: local_start_at: Start of travel, wall clock at the venue.
+-- column: is_all_day: Whether its product has opening hours, and the time in local_start_at means nothing; null where nobody says.
 -- column: utc_start_at: Start of travel as an instant.
 -- column: time_zone: IANA time zone of the venue: the booking's own, else its product's.
 -- column: margin_amount: Retail minus net, exact.
@@ -139,6 +140,7 @@ select
     b.cancelled_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as notice_days,
   b.local_start_at,
+  case p.availability_type when 'OPENING_HOURS' then true when 'START_TIME' then false end as is_all_day,
   b.utc_start_at,
   coalesce(b.time_zone, p.time_zone) as time_zone,
   b.utc_created_at,

@@ -155,6 +155,12 @@ SELECT
     CAST(FROM_UTC_TIMESTAMP(b.cancelled_at, COALESCE(b.time_zone, p.time_zone, b.business_time_zone, 'UTC')) AS DATE)
   ) AS notice_days,
   b.local_start_at,
+  CASE p.availability_type
+    WHEN 'OPENING_HOURS'
+    THEN TRUE
+    WHEN 'START_TIME'
+    THEN FALSE
+  END AS is_all_day,
   b.utc_start_at,
   COALESCE(b.time_zone, p.time_zone) AS time_zone,
   b.utc_created_at,

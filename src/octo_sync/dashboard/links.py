@@ -112,16 +112,21 @@ def status_text(status: str | None) -> str:
     return (status or wording.UNKNOWN).replace("_", " ").lower()
 
 
-def start_text(
-    at: datetime | None, day: Callable[[date], str] | None = wording.short_day, end: datetime | None = None
-) -> str:
-    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`; without `day` `09:30`. Midnight: the whole day.
+def _is_all_day(row: Mapping[str, Any]) -> bool:
+    """Whether a departure spans its day; where nobody says (`is_all_day` null), one that starts at midnight does."""
+    at, told = row["local_start_at"], row["is_all_day"]
+    return at.time() == at.min.time() if told is None else bool(told)
 
-    With an `end` later on the same day that too: `09:30` and `11:00` with an en dash between.
+
+def start_text(row: Mapping[str, Any], day: Callable[[date], str] | None = wording.short_day) -> str:
+    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`; without `day` `09:30`, or `all day`.
+
+    Where the row has an end later on the same day that too: `09:30` and `11:00` with an en dash between.
     """
+    at, end = row["local_start_at"], row.get("local_end_at")
     if at is None:
         return "any time"
-    time = f"{at:%H:%M}" if at.time() != at.min.time() else ""
+    time = "" if _is_all_day(row) else f"{at:%H:%M}"
     if time and end and end.date() == at.date() and end > at:
         time += f"\N{EN DASH}{end:%H:%M}"
     return ", ".join(filter(None, (day(at.date()), time))) if day else time or "all day"
@@ -130,7 +135,7 @@ def start_text(
 def travel_text(row: Mapping[str, Any]) -> str | None:
     """The day of a row's travel, and its start where it has one: `2026-11-20 09:30`; None where it is open."""
     at, day = row["local_start_at"], row["travel_date"]
-    return wording.instant(at) if at else day and str(day)
+    return wording.instant(at, timed=not _is_all_day(row)) if at else day and str(day)
 
 
 def free_text(status: str | None, vacancies: int | None, capacity: int | None) -> str:
@@ -144,8 +149,8 @@ def free_text(status: str | None, vacancies: int | None, capacity: int | None) -
 
 def has_left(row: Mapping[str, Any], now: datetime) -> bool:
     """Whether a departure has started; what has no time of its own is there all day."""
-    at, start = row["local_start_at"], row["utc_start_at"]
-    return bool(start and at and at.time() != at.min.time() and start <= now)
+    start = row["utc_start_at"]
+    return bool(start and row["local_start_at"] and not _is_all_day(row) and start <= now)
 
 
 def ended_text(row: Mapping[str, Any]) -> str:

@@ -57,7 +57,7 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
     table = listed(
         "Departures that fill faster than usual",
         [row for row in rows if row["slot_key"]],
-        Column("Departure", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
+        Column("Departure", "text", start_text, href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
         Column("Days ahead", "number", "days_ahead"),

@@ -94,7 +94,7 @@ def _facts(row: _Row) -> list[tuple[str, object]]:
     def amount(name: str) -> str:
         return wording.money_text(row[name], row["currency"])
 
-    travels = start_text(row["local_start_at"], wording.day) if row["local_start_at"] else row["travel_date"] or "open"
+    travels = start_text(row, wording.day) if row["local_start_at"] else row["travel_date"] or "open"
     page = departure_page(row)
     said: list[tuple[str, object]] = [
         ("Status", status_text(row["status"])),

@@ -35,8 +35,7 @@ def build(source: Source, filters: Filters) -> View:
     about = offered[0] if offered else bookings[0] if bookings else None
     if about is None:
         return View("Departure", "This copy has no such departure and no booking of it.", [])
-    at = about["local_start_at"]
-    starts = start_text(at, wording.day, about.get("local_end_at")) if at else wording.day(day)
+    starts = start_text(about, wording.day) if about["local_start_at"] else wording.day(day)
     return View(
         f"{about['product_name']}, {starts}",
         about["option_name"],

@@ -246,7 +246,7 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
     return listed(
         f"Departures that are {which}" if which else "All departures of the day",
         rows,
-        Column("Start", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
+        Column("Start", "text", start_text, href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
         *([] if which else [Column("Status", "text", lambda row: status_text(row["status"]))]),

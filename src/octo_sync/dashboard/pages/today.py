@@ -162,7 +162,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
 
     def start(row: Mapping[str, Any]) -> str:
         zone = f" {_place(row)}" if has_zones else ""
-        span = start_text(row["local_start_at"], shown_day, row["local_end_at"])
+        span = start_text(row, shown_day)
         return span + zone + (", departed" if has_left(row, now) else "")
 
     def free(row: Mapping[str, Any]) -> str:
@@ -250,7 +250,7 @@ def _holds(rows: _Rows, now: datetime) -> Section:
         Column(
             "Departure",
             "text",
-            lambda row: f"{start_text(row['local_start_at'])} {changes_text.named(row)}",
+            lambda row: f"{start_text(row)} {changes_text.named(row)}",
             href=departure_page,
         ),
         Column("Guests", "number", "pax_count", none="unknown"),
@@ -301,7 +301,7 @@ def _ahead(rows: _Rows) -> Section:
         listed(
             f"{state.capitalize()} departures of today and the next seven days",
             [row for row in rows if row["state"] == state],
-            Column("Start", "text", lambda row: start_text(row["local_start_at"])),
+            Column("Start", "text", start_text),
             Column("Departure", "text", changes_text.named, href=departure_page),
             Column("Our guests", "number", "our_guests", none="unknown"),
             Column("Taken", "number", "taken", none="unknown"),
