@@ -1069,7 +1069,10 @@ async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of
             f"{guests[0]:,}",
             f"vs {guests[1]:,} a week before; travel Dec 2026 to Dec 2027, complete months alone",
         ),
-        "new": (f"{guests[0] - guests[1]:,}", f"vs {(guests[1] - guests[3]) / 4:.0f} in a usual week; {week}"),
+        "new": (
+            f"{guests[0] - guests[1]:,}",
+            f"vs {(guests[1] - guests[3]) / 4:,.1f}".removesuffix(".0") + f" in a usual week; {week}",
+        ),
         "last-year": (wording.share(now / then), f"{now:,} guests against {then:,}, travel Dec 2027"),
     }
     assert guests[0] != guests[1]

@@ -300,7 +300,7 @@ async def test_what_has_left_is_weak_no_more_and_what_is_sold_no_more_says_so(sh
     (weak, left, ended), *_ = ask(
         folder,
         "select count(*), count(*) filter (gone), count(*) filter (a.utc_cutoff_at <= "
-        f"{now} and not gone) from (select *, utc_start_at <= {now} and hour(local_start_at) + minute(local_start_at) > 0 "
+        f"{now} and not gone) from (select *, utc_start_at <= {now} and not is_all_day "
         f"and cast({now} at time zone time_zone as date) = travel_date as gone from marts.fct_departures) d "
         "join core.availability a using (connection_id, product_id, option_id, availability_id) "
         "where d.is_followed and d.travel_date = '2026-11-20' and d.fill_rate < 0.2 and not d.is_closed",
@@ -313,7 +313,7 @@ async def test_what_has_left_is_weak_no_more_and_what_is_sold_no_more_says_so(sh
     assert tiles(page)["weak"][0] == str(len(rows))
 
 
-@pytest.mark.parametrize("page", ["revenue", "channels", "bookings", "pickup"])
+@pytest.mark.parametrize("page", ["revenue", "channels", "bookings", "pickup", "finance"])
 async def test_days_of_travel_that_nobody_asked_for_are_not_taken_for_days_without_bookings(shown, published, page):
     ((until,),) = ask(published, "select min(bookings_to) from marts.dim_channel")
     said = f"Travel after {wording.day(until)} is not known: it was not asked for."
@@ -322,6 +322,33 @@ async def test_days_of_travel_that_nobody_asked_for_are_not_taken_for_days_witho
         f"/{page}?first={until + dt.timedelta(days=3)}&last={until + dt.timedelta(days=40)}"
     )
     assert said not in await dashboard.text(f"/{page}?first=2026-10-01&last=2026-10-31")
+
+
+async def test_days_of_departures_that_nobody_asked_for_are_not_taken_for_days_without_any(shown, published):
+    first, last = ask(
+        published, "select min(window_start), max(window_end) from ops.coverage where resource = 'availability'"
+    )[0]
+    before, after = (
+        f"Departures {side} {wording.day(day)} are not known: they were not asked for."
+        for side, day in (("before", first), ("after", last))
+    )
+    dashboard = shown()
+    page = await dashboard.text(f"/occupancy?first={first - dt.timedelta(days=1)}&last={first + dt.timedelta(days=3)}")
+    assert before in page
+    assert after not in page
+    page = await dashboard.text(f"/occupancy?first={last}&last={last + dt.timedelta(days=1)}")
+    assert before not in page
+    assert after in page
+
+
+async def test_pickup_of_months_that_are_known_in_part_is_not_complete(shown, published):
+    since = ask(published, "select max(bookings_from) from marts.dim_channel")[0][0]
+    said, caption = f"Data before {wording.day(since)} is incomplete.", "Guests on the books, by month of travel"
+    page = await shown().text(f"/pickup?first={since - dt.timedelta(days=90)}&last={since + dt.timedelta(days=90)}")
+    assert said in page
+    together = table(page, caption)[-1]
+    assert together[0] == "all of them"
+    assert "no" in together
 
 
 async def test_extras_lead_to_the_bookings_that_have_them(shown, variant):

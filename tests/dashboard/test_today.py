@@ -221,8 +221,8 @@ async def test_midnight_is_a_time_and_opening_hours_are_the_whole_day(shown, var
     midnight, nine = "timestamp '2026-11-20 00:00'", "timestamp '2026-11-20 09:00'"
     folder = variant(
         "starts",
-        at.format(False, midnight, "timestamptz '2026-11-20 00:00+00'", one.format(boat)),
-        at.format(True, nine, "timestamptz '2026-11-20 09:00+00'", one.format(museum)),
+        at.format("false", midnight, "timestamptz '2026-11-20 00:00+00'", one.format(boat)),
+        at.format("true", nine, "timestamptz '2026-11-20 09:00+00'", one.format(museum)),
     )
     starts = {row[0] for row in table(await shown(folder).text("/today"), "Departures today")}
     assert {"Fri 20 Nov, 00:00 UTC, departed", "Fri 20 Nov UTC"} <= starts

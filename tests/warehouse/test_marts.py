@@ -503,7 +503,9 @@ def test_the_calendar_has_the_days_of_the_business_time_zone_and_the_copys_today
     zone = f"update core.connections set business_time_zone = '{{}}' where connection_id = '{connection}'"
     made = f"update core.bookings set utc_created_at = {{}} where booking_uuid = '{uuid}'"
     undo = one(engine, f"select utc_created_at as at from core.bookings where booking_uuid = '{uuid}'")[0]["at"]
-    former = one(engine, f"select business_time_zone as zone from core.connections where connection_id = '{connection}'")
+    former = one(
+        engine, f"select business_time_zone as zone from core.connections where connection_id = '{connection}'"
+    )
     with rebuilt(
         engine,
         tmp_path,

@@ -30,7 +30,11 @@ select
   cancelled_date,
   notice_days,
   cancellation_refund,
-  cast(utc_redeemed_at at time zone coalesce(time_zone, 'UTC') as date) as redeemed_date,
+  cast(
+    utc_redeemed_at at time zone coalesce(
+      (select c.business_time_zone from marts.dim_channel c where c.connection_id = b.connection_id), 'UTC'
+    ) as date
+  ) as redeemed_date,
   product_name,
   option_name,
   channel_name,

@@ -1,5 +1,5 @@
 -- name: 03_fill_rate_heat_map
--- question: How full is each product on each day of the next 60 days?
+-- question: How full is each product on each day?
 -- description: One cell a row; unknown capacity is left empty, closed departures do not count as full.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+59d: Last travel date.

@@ -1,5 +1,5 @@
 -- name: 09_no_shows
--- question: How many sold bookings of the last 30 days were never used?
+-- question: How many sold bookings were never used?
 -- description: Sold bookings that travelled and were not redeemed, NOSHOW included. Where a product has neither redeemed nor NOSHOW ones, nobody counts arrivals, and the rate is left empty.
 -- parameter: first: date: today-30d: First travel date.
 -- parameter: last: date: today-1d: Last travel date.

@@ -1,5 +1,5 @@
 -- name: 11_net_owed
--- question: How much is owed at net prices for last month's travel, by channel and supplier?
+-- question: How much is owed at net prices for a time of travel, by channel and supplier?
 -- description: The net price is what the seller pays the supplier. Sold bookings by travel date, per currency; without_net counts those that have no net price and are missing in the sum. Those without a travel date are in no row. Where known_from is empty, the service lists by day of booking, and who booked before that began may be missing.
 -- parameter: first: date: month-1: First travel date.
 -- parameter: last: date: month-1d: Last travel date.

@@ -1,5 +1,5 @@
 -- name: 20_availability_changes
--- question: Which departures changed in the last 24 hours?
+-- question: Which departures changed lately?
 -- description: Each change of status, places left or capacity with what it was before; departures that were proven gone have no status. Where several connections of a supplier sell a departure, as the connection saw it that fct_departures shows.
 -- parameter: since: instant: now-24h: Changes seen since then.
 with changes as (

@@ -1,5 +1,5 @@
 -- name: 21_nearly_full
--- question: Which upcoming departures are more than 90 % full?
+-- question: Which upcoming departures are nearly full?
 -- description: Open departures with known capacity, by time of start; sold-out ones included.
 -- parameter: after: instant: now: Departures that start after this moment.
 -- parameter: last: date: today+90d: Last travel date.

@@ -1,5 +1,5 @@
 -- name: 24_taxes
--- question: Which taxes are in the prices of last month's travel?
+-- question: Which taxes are in the prices of a time of travel?
 -- description: Taxes of sold bookings by name and travel month, per currency: those in the retail price, and those in the net price. Where the service states no taxes, there is no row. is_complete: whether all bookings of the month are known.
 -- parameter: first: date: month-1: First travel month.
 -- parameter: last: date: month-1: Last travel month.

@@ -37,7 +37,7 @@ def by_day(source: Source, first: date, last: date, product: str | None = None) 
     more = f"The {_ROWS} products with the most departures, of {found:,}; the filter shows any other, a download all."
     title = f"Occupancy by product and day, {wording.short_day(first)} to {wording.short_day(last)}"
     cells = Table(
-        f"{title}; an empty cell: no departure, or it has left",
+        f"{title}; an empty cell: no departure, it has left, or the day was not asked for",
         [Column("Product"), *(Column(wording.short_day(day), "share") for day in days)],
         list(lines.values()),
         empty="No departure is known in this time.",

@@ -44,6 +44,7 @@ def build(source: Source, filters: Filters) -> View:
         "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each. "
         f"The venue's clock decides the month of travel; the business time zone ({', '.join(zones)}) decides all other months."
         + pictures.in_part(first, known_from(source, filters.channel))
+        + pictures.beyond(source, last, filters.channel)
         + pictures.in_each(source, filters.channel),
         [
             *([Section("", [Tiles(tiles)])] if tiles else []),
@@ -136,7 +137,7 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: d
     then = "yet" if is_now else f"by {last}"
     unused = behind("unused", "open", only="not_used") if is_now else lambda _: ""
     figures = [
-        Column("Sold", "number", "bookings", href=behind("bookings", "open")),
+        Column("Sold in all", "number", "bookings", href=behind("bookings", "open")),
         Column("Used in these months", "number", "used"),
         Column("Used: retail", "money", "used_retail", none="unknown"),
         Column("Used: net", "money", "used_net", none="unknown"),
@@ -147,7 +148,7 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: d
             Column("Not used: net", "money", "unused_net", none="unknown"),
         ),
         Column("Used on an unknown day", "number", "used_some_day"),
-        Column("Without net price", "number", "without_net", href=behind("without_net", "open", only="no_net")),
+        Column("Without net price, in all", "number", "without_net", href=behind("without_net", "open", only="no_net")),
     ]
     title = f"Open-dated bookings: used in these months, and not used {then}"
     return [

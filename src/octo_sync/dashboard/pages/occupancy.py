@@ -56,7 +56,8 @@ def build(source: Source, filters: Filters) -> View:
     is_weak = f"not closed and less than {_BELOW[below]} full"
     return View(
         "Occupancy",
-        f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
+        f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours."
+        + _unknown(source, first, last),
         [
             Section("", [Tiles(_tiles(asked, products, numbers, below, earlier, today))]),
             Section("", [heat_map.by_day(source, first, last, filters.product)]),
@@ -79,6 +80,17 @@ def build(source: Source, filters: Filters) -> View:
             Section("Closed", [_departures("closed", of["closed"], numbers["closed"])], id="closed"),
         ],
         Filters(first=first, last=last, product=filters.product, more={"below": below}),
+    )
+
+
+def _unknown(source: Source, first: date, last: date) -> str:
+    """The sentences for days that were asked for through no connection; '' where all were."""
+    asked = source.rows("occupancy_asked")[0]
+    sides = (("before", asked["first_day"], first), ("after", asked["last_day"], last))
+    return "".join(
+        f" Departures {side} {wording.day(day)} are not known: they were not asked for."
+        for side, day, end in sides
+        if day and (end < day if side == "before" else end > day)
     )
 
 

@@ -94,7 +94,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
     doubt = "" if yesterday.is_complete else " · day incomplete"
     known_guests = [day.guests for day in before if day.is_complete and not day.sold_without_guests]
     guests = f"vs {median(known_guests):g} on a usual {today - DAY:%A}; " if known_guests else ""
-    guests += f"in the {yesterday.sold:,} bookings of that day that are still sold"
+    guests += f"in {wording.plural(yesterday.sold, 'booking')} of that day still sold"
     if yesterday.sold_without_guests:
         guests += f"; {yesterday.sold_without_guests:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]

@@ -13,7 +13,7 @@ from octo_sync.dashboard import charts, pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import address, bookings_page, columns_of, month_page
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.standing import standing
+from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.sums import known_sum
 from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
@@ -50,19 +50,19 @@ def build(source: Source, filters: Filters) -> View:
     guests = source.rows("pace", **asked, by="month")
     chosen = columns_of(only)
     undated = source.rows("revenue_undated", **only, currency=None)
+    unknown = pictures.in_part(first, known_from(source, filters.channel))
+    unknown += pictures.beyond(source, month_end(last), filters.channel)
     return View(
         "Pick-up",
         f"Months of travel {wording.month(first)} to {wording.month(last)}: guests on the books by "
-        "days before travel."
-        + pictures.beyond(source, month_end(last), filters.channel)
-        + pictures.in_each(source, filters.channel),
+        "days before travel." + unknown + pictures.in_each(source, filters.channel),
         [
             Section("", [Tiles(_tiles(source, guests, only, month_start(today), address("pickup", "pace", **asked)))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
                 [
-                    *_months(guests, source.rows("pace_amounts", **asked, by="month"), only),
+                    *_months(guests, source.rows("pace_amounts", **asked, by="month"), only, is_known=not unknown),
                     *_products(source, asked, today),
                     _parts(source, guests, asked, today),
                 ],
@@ -106,6 +106,7 @@ def _tiles(
     known = [row for row in rows if row["is_complete"]]
     course, had = _days(source, known, only), known_sum(known, "guests")
     week_ago = "" if on_books is None or new is None else f"vs {on_books - new:,} a week before; "
+    week_said = wording.UNKNOWN if usual is None else f"{usual:,.1f}".removesuffix(".0")
     week, week_then = (wording.count(known_sum(both, name)) for name in ("last_week", "last_year_week"))
     against = f"; {week} against {week_then} in the same week last year, travel {_span(both)}" if both else ""
     tiles = [
@@ -121,7 +122,7 @@ def _tiles(
         Tile(
             "New in 7 days",
             wording.count(new),
-            f"vs {wording.count(None if usual is None else round(usual))} in a usual week{against}",
+            f"vs {week_said} in a usual week{against}",
             href=pace,
             name="new",
             course=course,
@@ -250,8 +251,11 @@ def _on_books(
     )
 
 
-def _months(guests: list[dict[str, Any]], amounts: list[dict[str, Any]], only: Mapping[str, Any]) -> list[Table]:
-    guests = [*guests, _in_all(guests)] if len(guests) > 1 else guests
+def _months(
+    guests: list[dict[str, Any]], amounts: list[dict[str, Any]], only: Mapping[str, Any], *, is_known: bool
+) -> list[Table]:
+    """`is_known` says whether every month that was chosen was asked for: one without a booking has no row."""
+    guests = [*guests, _in_all(guests, is_known=is_known)] if len(guests) > 1 else guests
     month = Column("Travel month", "month", "travel_month", none="all of them")
     return [
         _on_books("Guests on the books, by month of travel", guests, "number", _behind(only), month),
@@ -261,9 +265,10 @@ def _months(guests: list[dict[str, Any]], amounts: list[dict[str, Any]], only: M
     ]
 
 
-def _in_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _in_all(rows: list[dict[str, Any]], *, is_known: bool) -> dict[str, Any]:
     """All months together; what one of them does not know is not known. It leads nowhere: no list has all of it."""
     flags = {name: all(row[name] for row in rows) for name in ("is_complete", "is_last_year_complete")}
+    flags["is_complete"] &= is_known
     days = {"travel_month": None, "first_as_of_date": None, "as_of_date": rows[0]["as_of_date"]}
     return {name: known_sum(rows, name) for name in rows[0] if name not in days and name not in flags} | days | flags
 
