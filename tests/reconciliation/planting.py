@@ -801,14 +801,15 @@ def _(p, b, _order):
     return by_key(item([b], rows, "duplicate_there", ("", "split")), apart(b, rows))
 
 
-def left_out(code: str, bucket: str = "missing_here", **values: object) -> Fault:
-    """A booking that the copy knows, and that is not among the rows here."""
+def left_out(code: str, bucket: str = "missing_here", entry: Row | None = None, **values: object) -> Fault:
+    """A booking that the copy knows, and that is not among the rows here; `entry` is what the ledger says otherwise."""
 
     def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
         if b["status"] != "CONFIRMED" or b["supplier_reference"] is None:
             return None
         rows = p.ledger[b["booking_uuid"]]
         p.gone.add(b["booking_uuid"])
+        rows[0] |= entry or {}
         b |= values
         return by_key(item([], rows, bucket, ("", code)), item([], rows, "missing_here", ("", "unknown_here")))
 
@@ -820,9 +821,12 @@ FAULTS |= {
     "test booking": left_out("test_booking", is_test=True),
     "never sold here": left_out("hold_expired", status="EXPIRED"),
     "left out by the query": left_out("left_out"),
-    "travels on another day here": left_out("other_day", "out_of_window", travel_date=END + timedelta(days=40)),
+    "travels on another day here": left_out("other_day", travel_date=END + timedelta(days=40)),
+    "travels on another day here, and the ledger says none": left_out(
+        "other_day", "out_of_window", {"day": None}, travel_date=END + timedelta(days=40)
+    ),
     "open-dated and booked before the window": left_out(
-        "other_day", "out_of_window", travel_date=None, booking_date=START - timedelta(days=1)
+        "other_day", travel_date=None, booking_date=START - timedelta(days=1)
     ),
 }
 

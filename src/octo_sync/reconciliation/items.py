@@ -270,7 +270,8 @@ class Maker:
             code, sentence = alone.why_extra(h, t, amount)
         else:
             code, sentence = alone.why_alone(lone, is_here=bool(h))
-            if code == "other_day":
+            # A row whose own day is in the window is a difference, on whatever day the booking is here.
+            if code == "other_day" and day_of(self.rules, h, t) is None:
                 bucket = Bucket.OUT_OF_WINDOW
             lines = max(len(h), len(t))
             if lines > 1:
