@@ -470,6 +470,21 @@ def test_the_day_of_an_open_dated_booking_is_when_it_was_booked():
     assert day([row], [], "day") is None, "whoever names another day says what a row without it is"
 
 
+def test_an_open_dated_booking_is_in_the_window_by_when_it_was_booked():
+    row = {"a": "1", "guests": 1, "travel_date": None, "booking_date": date(2026, 11, 5)}
+    given = {
+        "columns": ["booking_date"], "date": "travel_date", "date_there": "travel_date", "keys": ("a",),
+        "fields": ("guests", "travel_date"),
+    }  # fmt: skip
+
+    for day in (date(2026, 12, 24), date(2026, 10, 1)):
+        there = row | {"guests": 2, "travel_date": day}
+        assert reasons(compared([row], [there], **given)) == {"a=1": ["mismatched", "other_value", "empty_here"]}
+        assert buckets(compared([row], [there, there], **given)) == {"duplicate_there": 1}
+    before = row | {"booking_date": date(2026, 10, 1)}
+    assert buckets(compared([before], [row], **given)) == {"out_of_window": 1}
+
+
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -209,8 +209,11 @@ class _Side:
                 words = {value.strip().upper(): here[0] for value, here in mapped.items() if len(here) == 1}
                 currency = f"upper({_TRIMMED.format(self._column(name, words))})"
         day = (rules.date if self._is_here else rules.date_there) or ""
-        of_day = self._column(day) if day in columns else "null"
-        return made | {"cur": currency, "day": f"cast({of_day} as date)"}
+        of_day = f"cast({self._column(day) if day in columns else 'null'} as date)"
+        if self._is_here and day == "travel_date" and {day, "booking_date"} <= set(columns):
+            # What is open-dated here is in the window by when it was booked.
+            of_day = f"coalesce({of_day}, try_cast({self._column('booking_date')} as date))"
+        return made | {"cur": currency, "day": of_day}
 
     def _name(self, here: str, there: str) -> str:
         """The column of this side. For a wall clock without a zone here it is the wall clock there."""
