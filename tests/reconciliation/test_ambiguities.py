@@ -373,6 +373,27 @@ def test_a_currency_that_is_written_another_way_there_is_the_same_money():
     assert [d.code for d in item.differences] == ["split"]
 
 
+def test_a_word_for_several_currencies_is_the_one_of_its_pair_and_amounts_are_compared():
+    dollar = FieldRule("currency", "currency", {"$": ("USD", "CAD")})
+    here = [{"a": str(i), "amount": Decimal(10 + i), "currency": c} for i, c in enumerate(("USD", "CAD", "CAD", "EUR"))]
+    there = [row | {"currency": " $"} for row in here]
+    there[0] = there[0] | {"amount": Decimal(99)}
+    there.append({"a": "9", "amount": Decimal(7), "currency": "$"})
+
+    outcome = compared(here, [*there, there[2]], keys=("a",), fields=("amount", dollar))
+
+    assert reasons(outcome) == {
+        "a=0": ["mismatched", "other_amount"], "a=2": ["duplicate_there", "entered_twice"],
+        "a=3": ["mismatched", "other_currency"], "a=9": ["missing_here", "unknown_here"],
+    }  # fmt: skip
+    assert {(d.delta_amount, d.currency) for item in outcome.items for d in item.differences} == {
+        (89, "USD"), (12, "CAD"), (None, "EUR"), (7, "$"),
+    }  # fmt: skip
+    assert {(t.side, t.currency): t.amounts["amount"] for t in outcome.totals if t.currency != "EUR"} == {
+        ("here", "USD"): 10, ("there", "USD"): 99, ("here", "CAD"): 23, ("there", "CAD"): 35, ("there", "$"): 20,
+    }  # fmt: skip
+
+
 def test_an_amount_that_one_side_does_not_say_is_off_by_all_of_it():
     rows = [{"a": str(i), "amount": money(each), "currency": "EUR"} for i, each in enumerate(("10", None, "7"))]
     there = [rows[0] | {"amount": None}, rows[1] | {"amount": Decimal(4)}, rows[2]]

@@ -15,6 +15,23 @@ EQUAL, WITHIN, DIFFERS, NOT_COMPARED = range(4)
 """Amounts in different currencies are not compared: the currency is the difference."""
 
 
+def name_currencies(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
+    """A word there that stands for several currencies is, in an item, the one that its rows here have.
+
+    What only the ledger has keeps the word: nobody knows which currency it is.
+    """
+    at = next((i for i, f in enumerate(rules.fields) if f.here == rules.currency), None)
+    if at is None or all(len(here) == 1 for here in (rules.fields[at].mapping or {}).values()):
+        return
+    db.execute(
+        "update t set cur = told.cur from (select met.t, min(h.cur) as cur from (select h, t from pair union all "
+        "select a.rid, b.rid from member a join member b using (item) where a.side = 'h' and b.side = 't') met "
+        "join h on h.rid = met.h join t on t.rid = met.t "
+        f"join mapped on mapped.field = {at} and mapped.there = upper(t.f{at}) and mapped.here = h.cur "
+        "group by met.t) told where told.t = t.rid"
+    )
+
+
 def compare(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, Kind]) -> None:
     """Make `odd` from `pair`, `h` and `t`."""
     columns, joins = [], []

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.errors import ReconcileError
-from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
+from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare, name_currencies
 from octo_sync.reconciliation.items import Facts, Maker
 from octo_sync.reconciliation.matching import match, telling
 from octo_sync.reconciliation.model import Acceptance, Bucket, Earlier, Item, Outcome, Rules, Side
@@ -54,6 +54,7 @@ def reconcile(
     try:
         with closing(load(rules, types, here, there)) as db:
             match(db, rules)
+            name_currencies(db, rules)
             compare(db, rules, types)
             _sort(db, rules)
             made = maker.items(db)

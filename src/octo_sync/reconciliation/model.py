@@ -136,7 +136,8 @@ class Side:
 class SideTotal:
     """Control total of one side and currency, counted from the rows as they were read, before any matching.
 
-    `amounts` are per amount field (its name here), exact. `currency` is None for rows without one.
+    `amounts` are per amount field (its name here), exact. `currency` is None for rows without one; of a word that stands for
+    several it is that of the row's item here.
     """
 
     side: Literal["here", "there"]

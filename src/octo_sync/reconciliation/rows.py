@@ -1,6 +1,6 @@
 """What single rows say: small readings of values that items, names and reasons share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -68,15 +68,21 @@ def currency_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str 
 
 def currencies(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> list[str]:
     """All that its rows say, each once, here's first; one that is mapped is called as here."""
+    ours = [_code(row.get(rules.currency or "currency")) for row in here]
+    return list(dict.fromkeys(filter(None, [*ours, *(_currency_there(rules, row, ours) for row in there)])))
+
+
+def _currency_there(rules: Rules, row: Row, ours: Collection[str]) -> str:
+    """What a row there is in; a word that stands for several currencies is the one that its item has here."""
     rule = next((f for f in rules.fields if f.here == rules.currency), None)
     if rule is None:
-        found = [row.get("currency") for row in here]
-    else:
-        found = [row.get(rule.here) for row in here]
-        for row in there:
-            words = meant(rule.mapping, row.get(rule.there)) or ()
-            found.append(words[0] if len(words) == 1 else row.get(rule.there))
-    return list(dict.fromkeys(filter(None, (str(value or "").strip().upper() for value in found))))
+        return ""
+    words = meant(rule.mapping, row.get(rule.there)) or ()
+    return min((word for word in words if len(words) == 1 or word in ours), default=_code(row.get(rule.there)))
+
+
+def _code(value: object) -> str:
+    return str(value or "").strip().upper()
 
 
 def total(rows: Sequence[Row], name: str) -> Decimal | None:
