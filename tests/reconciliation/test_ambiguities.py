@@ -438,6 +438,21 @@ def test_limits_count_the_differences_that_are_open_each_field_of_a_booking():
     assert (buckets(accepted), accepted.differences) == ({"accepted": 2, "mismatched": 1, "missing_there": 1}, 2)
 
 
+def test_a_limit_of_a_currency_counts_both_amounts_of_a_pair_whose_currencies_differ():
+    def measured(here, there, *, accepted=()):
+        rows = ([{"a": "1", "amount": Decimal(a), "currency": c} for a, c in side] for side in (here, there))
+        fields = ("amount", FieldRule("currency", "currency", {"€": ("EUR",), "$": ("USD", "CAD")}))
+        limits = [Limit(f"abs_amount_{c}", Decimal(0)) for c in ("eur", "gbp", "usd")]
+        outcome = compared(*rows, keys=("a",), fields=fields, limits=limits, acceptances=accepted)
+        return [said.partition(" of ")[0] for said in breaches(outcome)]
+
+    assert measured([(10, "EUR")], [(50, "GBP")]) == ["EUR 10", "GBP 50"]
+    assert measured([(10, "GBP")], [(50, "€")]) == ["EUR 50", "GBP 10"]
+    assert measured([(10, "USD")], [(50, "$")]) == ["USD 40"]
+    assert measured([(10, "EUR")], [(4, "EUR"), (6, "EUR"), (50, "GBP")]) == ["GBP 50"]
+    assert measured([(10, "EUR")], [(50, "GBP")], accepted=[Acceptance("a=1", "so", "ana", NOW)]) == []
+
+
 # ── nothing to compare ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,9 +1,10 @@
 """Which limits an outcome passes."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from octo_sync.reconciliation.model import Bucket, Outcome
-from octo_sync.reconciliation.rows import plain
+from octo_sync.reconciliation.rows import currencies, plain, total_in
 
 
 def breaches(outcome: Outcome) -> tuple[str, ...]:
@@ -31,12 +32,23 @@ def _measured(outcome: Outcome, measure: str) -> Decimal:
         return Decimal(outcome.new)
     if measure.startswith("abs_amount_"):
         currency = measure.removeprefix("abs_amount_").upper()
-        first = next((field.here for field in outcome.rules.fields if outcome.kinds[field.here] == "amount"), "")
-        deltas = [
-            d.delta_amount
-            for item in outcome.items
-            for d in item.differences
-            if item.bucket.is_difference and d.field in ("", first) and d.currency == currency
-        ]
-        return sum((abs(delta) for delta in deltas if delta is not None), Decimal(0))
+        return sum((abs(delta) for delta in _deltas(outcome, currency)), Decimal(0))
     return Decimal(outcome.counts.get(Bucket(measure), 0))
+
+
+def _deltas(outcome: Outcome, currency: str) -> Iterator[Decimal]:
+    """What the first amount differs by, in one currency."""
+    rules = outcome.rules
+    first = next((field for field in rules.fields if outcome.kinds[field.here] == "amount"), None)
+    if first is None:
+        return
+    for item in outcome.items:
+        if not item.bucket.is_difference:
+            continue
+        if len(currencies(rules, item.here, item.there)) > 1:
+            # Amounts of two currencies were not compared: each is missing on the other side.
+            yield total_in(rules, currency, item.here, item.there, first)
+        else:
+            for d in item.differences:
+                if d.field in ("", first.here) and d.currency == currency and d.delta_amount is not None:
+                    yield d.delta_amount

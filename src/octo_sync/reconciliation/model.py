@@ -83,7 +83,8 @@ class Limit:
     """What fails a run: more than `above` in `measure`.
 
     A measure is a bucket, `differences` (of all buckets that somebody has to look at), `new` (those first seen in this run), or
-    `abs_amount_eur` (the sum of |there - here| over all differences of one currency).
+    `abs_amount_eur` (the sum of |there - here| over all differences of one currency; of two currencies each
+    amount in full).
     """
 
     measure: str

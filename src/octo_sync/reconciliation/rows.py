@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from octo_sync.reconciliation.model import Rules
+from octo_sync.reconciliation.model import FieldRule, Rules
 
 Row = Mapping[str, Any]
 
@@ -70,6 +70,15 @@ def currencies(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> list[
     """All that its rows say, each once, here's first; one that is mapped is called as here."""
     ours = [_code(row.get(rules.currency or "currency")) for row in here]
     return list(dict.fromkeys(filter(None, [*ours, *(_currency_there(rules, row, ours) for row in there)])))
+
+
+def total_in(rules: Rules, currency: str, here: Sequence[Row], there: Sequence[Row], amount: FieldRule) -> Decimal:
+    """There minus here of an amount in one of the currencies of an item."""
+    ours = [_code(row.get(rules.currency or "currency")) for row in here]
+    theirs = [_currency_there(rules, row, ours) for row in there]
+    of_here = total([row for row, code in zip(here, ours, strict=True) if code == currency], amount.here)
+    of_there = total([row for row, code in zip(there, theirs, strict=True) if code == currency], amount.there)
+    return (of_there or Decimal(0)) - (of_here or Decimal(0))
 
 
 def _currency_there(rules: Rules, row: Row, ours: Collection[str]) -> str:
