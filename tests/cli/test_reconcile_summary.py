@@ -116,12 +116,21 @@ def test_a_terminal_is_given_nothing_that_it_would_obey():
 
 
 def test_no_difference_is_a_pleasant_sentence():
-    same = [i for i in items() if not i.bucket.is_difference]
+    same = [i for i in items() if i.bucket in (Bucket.MATCHED, Bucket.MATCHED_WITHIN_TOLERANCE)]
 
     sentence = "No difference: every row has its counterpart, and both sides say the same."
     assert f"{sentence} 4 from before are no longer found." in said(outcome(same))
     assert sentence in said(outcome(same, resolved=0))
     assert not any("No difference" in line for line in said())
+
+
+def test_what_was_set_aside_is_not_said_to_be_the_same():
+    aside = [i for i in items() if not i.bucket.is_difference]
+
+    sentence = "No difference to look at. Not counted: 1 too fresh, 1 accepted, 1 out of window."
+    assert sentence in said(outcome(aside, resolved=0))
+    for each in (i for i in aside if i.bucket.has_differences or i.bucket is Bucket.OUT_OF_WINDOW):
+        assert any(line.startswith("No difference to look at. Not counted: 1 ") for line in said(outcome([each])))
 
 
 def test_it_ends_with_the_verdict_and_where_the_files_are():

@@ -291,12 +291,14 @@ def test_a_crowded_bucket_shows_the_most_important_and_says_where_the_rest_is(tm
 
 
 def test_no_difference_is_a_pleasant_sentence(tmp_path):
-    same = outcome([i for i in items() if not i.bucket.is_difference])
+    aside = [i for i in items() if not i.bucket.is_difference]
+    same = [i for i in aside if i.bucket in (Bucket.MATCHED, Bucket.MATCHED_WITHIN_TOLERANCE)]
 
-    assert "Every row has its counterpart, and both sides say the same." in page_of(tmp_path / "l.html", same).texts(
-        "p"
-    )
-    assert "Every row has" not in page_of(tmp_path / "m.html").text
+    sentence = "No difference: every row has its counterpart, and both sides say the same."
+    assert sentence in page_of(tmp_path / "l.html", outcome(same)).texts("p")
+    sentence = "No difference to look at. Not counted: 1 too fresh, 1 accepted, 1 out of window."
+    assert sentence in page_of(tmp_path / "a.html", outcome(aside)).texts("p")
+    assert "No difference" not in page_of(tmp_path / "m.html").text
 
 
 def test_a_page_is_its_owners_only_and_a_failure_leaves_the_older_one(tmp_path):

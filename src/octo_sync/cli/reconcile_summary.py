@@ -99,8 +99,7 @@ def _differences(outcome: Outcome) -> None:
     found = words.open_pairs(outcome)
     if not outcome.differences:
         gone = f" {outcome.resolved:,} from before {'is' if outcome.resolved == 1 else 'are'} no longer found."
-        same = "No difference: every row has its counterpart, and both sides say the same."
-        console.say(same + (gone if outcome.resolved else ""))
+        console.say(words.no_difference(outcome) + (gone if outcome.resolved else ""))
         return
     gone = f", {outcome.resolved:,} no longer found" if outcome.resolved else ""
     shown = words.by_importance(found)[:_MOST]

@@ -39,6 +39,7 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
         "outcome": outcome,
         "rules": outcome.rules,
         "verdict": words.verdict(outcome),
+        "no_difference": words.no_difference(outcome),
         "sides": (("Here", words.facts(outcome.here)), ("There", words.facts(outcome.there))),
         "controls": totals,
         "proven": words.proven(totals),

@@ -82,6 +82,15 @@ def verdict(outcome: Outcome) -> str:
     return f"within the limits: {', '.join(map(str, outcome.rules.limits))}"
 
 
+def no_difference(outcome: Outcome) -> str:
+    """The sentence where nobody has to look at anything: that all is the same, or what was set aside."""
+    aside = (Bucket.TOO_FRESH, Bucket.ACCEPTED, Bucket.OUT_OF_WINDOW)
+    found = [f"{outcome.counts[bucket]:,} {BUCKETS[bucket][0]}" for bucket in aside if outcome.counts.get(bucket)]
+    if not found:
+        return "No difference: every row has its counterpart, and both sides say the same."
+    return f"No difference to look at. Not counted: {', '.join(found)}."
+
+
 @dataclass(frozen=True, slots=True)
 class Control(ExplainedMoney):
     """The control total of one currency and amount field, and what each bucket adds to its difference.
