@@ -543,6 +543,10 @@ def test_a_change_inside_the_grace_of_either_side_is_too_fresh():
     assert bucket(here=NOW - 5 * hour, seen_there=NOW - 4 * hour) == "too_fresh"
     assert bucket(here=NOW - 5 * hour, seen_here=NOW - 4 * hour) == "mismatched"
     assert bucket(there=NOW - 5 * hour, seen_here=NOW - 4 * hour) == "too_fresh"
+    # A side that is made every night has the change the next night; one that is made no more never has it.
+    for age, told in ((26 * hour, "too_fresh"), (27 * hour, "mismatched"), (60 * 24 * hour, "mismatched")):
+        for changed in (NOW - hour, NOW - age + hour, NOW - age - hour):
+            assert bucket(here=changed, seen_there=NOW - age) == bucket(there=changed, seen_here=NOW - age) == told
 
 
 def test_what_was_accepted_is_accepted_until_its_day_and_not_after():

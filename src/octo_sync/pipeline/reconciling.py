@@ -161,7 +161,12 @@ class ReconcileTable:
     ] = field(default_factory=dict)
     window: Annotated[Days, Says("Days compared, counted from today.")] = _WINDOW
     date: Annotated[Text, Says("The window's column: `travel_date`, `booking_date` or one of `here`.")] = "travel_date"
-    grace: Annotated[Seconds, Says("A change this short before the other side was made is `too_fresh`.")] = 7200.0
+    grace: Annotated[
+        Seconds,
+        Says(
+            "A change this short before the other side was made, or since, is `too_fresh`, unless that side is a day old."
+        ),
+    ] = 7200.0
     changed: Annotated[Text, Says("The column there with a row's last change.")] = ""
     fail_on: Annotated[
         str,

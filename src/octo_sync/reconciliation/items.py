@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, Protocol
@@ -23,6 +23,8 @@ MOST_ITEMS = 100_000
 """More items that differ than this are no list for a person, but the wrong ledger or the wrong key."""
 MOST_SETTLED = 1_000
 """Items of one bucket that nobody has to look at, to be listed; all are counted."""
+_NIGHTLY = timedelta(days=1)
+"""How often a side is made anew. One that is older, by more than the grace, is not about to catch up with the other."""
 _LOOK_UP = ("booking_uuid", "supplier_reference", "reseller_reference")
 """Keys by which a booking of the copy is found wherever it travels."""
 _Items = Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]]
@@ -354,13 +356,15 @@ class Maker:
         return self.rules.now.astimezone(UTC).date()
 
     def _is_fresh(self, h: Sequence[Row], t: Sequence[Row]) -> bool:
-        """Whether a side changed so shortly before the other one was made that it may not be in there yet."""
+        """Whether a side changed so shortly before the other one was made, or since, that the next one may say the same."""
         grace, now = self.rules.grace, self.rules.now
         seen_here, seen_there = (min(now, side.as_of or now) for side in self.sides)
         changed_here = [instant(row.get("utc_updated_at") or row.get("utc_created_at")) for row in h]
         changed_there = [instant(row.get(self.rules.changed_there or "")) for row in t]
-        return any(moment is not None and moment > seen_there - grace for moment in changed_here) or any(
-            moment is not None and moment > seen_here - grace for moment in changed_there
+        return any(
+            now - seen <= _NIGHTLY + grace and moment is not None and moment > seen - grace
+            for seen, changed in ((seen_there, changed_here), (seen_here, changed_there))
+            for moment in changed
         )
 
 
