@@ -139,6 +139,16 @@ def test_a_cell_that_shows_an_error_is_refused_and_one_of_another_column_is_not(
     assert read(path, ID).rows.num_rows == 2
 
 
+@pytest.mark.parametrize("before", range(4))
+def test_an_error_is_found_wherever_the_columns_begin(book, before):
+    lines = ["id", "x", "gross"], ["1", 5, 6], ["2", "#N/A", "#REF!"]
+    path = book([], *[[None] * before + line for line in lines])
+
+    said = 'ledger.xlsx, sheet Sales, row 4, column "gross": the cell shows #REF!; correct it in the sheet.'
+    assert refused(path, ID, GROSS, header_row=2) == said
+    assert read(path, ID, header_row=2).rows.column("id").to_pylist() == ["1", "2"]
+
+
 def test_a_formula_without_a_stored_value_is_refused_and_one_with_it_is_its_value(book, tmp_path):
     path = book(["id", "gross"], ["1", "=2*3"])
 

@@ -72,7 +72,8 @@ def _sheet(
         there = ", ".join(f'"{each}"' for each in book.sheet_names)
         raise LedgerError(f'{label}: there is no sheet "{name}". The sheets there are {there}.')
     place = f"{label}, sheet {name}"
-    rows = iter(book.get_sheet_by_name(name).iter_rows())
+    sheet = book.get_sheet_by_name(name)
+    rows = iter(sheet.iter_rows())
     headers = [str(cell) for cell in next(islice(rows, form.header_row - 1, None), [])]
     if not any(header.strip() for header in headers):
         raise LedgerError(
@@ -99,11 +100,13 @@ def _sheet(
             cells.add(waiting)
             waiting = []
     cells.add(waiting)
+    # Rows begin at the first column that is used.
+    places = [position + (sheet.start or (0, 0))[1] for position in positions]
     for odd in odds:
         if odd.row == 0:
             raise LedgerError(f"{place}: in a cell somewhere {odd.sentence}")
-        if odd.row > form.header_row and odd.column in positions and odd.row not in footer:
-            column = wanted[positions.index(odd.column)].name
+        if odd.row > form.header_row and odd.column in places and odd.row not in footer:
+            column = wanted[places.index(odd.column)].name
             raise LedgerError(f'{place}, row {odd.row}, column "{column}": {odd.sentence}')
     notes = [keeping.footer(place, footer)] if footer else []
     if holes:
