@@ -309,6 +309,7 @@ SOURCES = {
     "xlsx": 'file = "sales.xlsx", format = {{ sheet = "Sales", header_row = 2 }}',
     "parquet": 'file = "sales.parquet"',
     "dsn": 'dsn = "sqlite:///{folder}/sales.db", sql = "select * from sales where day between :from and :to"',
+    "relative": 'dsn = "sqlite:///sales.db", sql = "select * from sales where day between :from and :to"',
     "variable": 'dsn = "sqlite:///${{SALES}}/sales.db", sql = "select * from sales where day between :from and :to"',
 }
 SOURCE = """

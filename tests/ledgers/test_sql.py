@@ -5,6 +5,7 @@ import builtins
 import sqlite3
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -35,7 +36,7 @@ def sqlite(tmp_path):
 
 
 def read(dsn, query, *wanted, parameters=None, **form):
-    return read_sql(dsn, query, parameters or {}, wanted or [ID], Format(**form))
+    return read_sql(dsn, query, parameters or {}, wanted or [ID], Format(**form), directory=Path())
 
 
 def refused(*asked, **more):

@@ -104,9 +104,10 @@ class ThereTable:
         Type("text"),
         Says("Files that end in .csv, .xlsx or .parquet, relative to the project; `*` stands for anything."),
     ] = ""
-    dsn: Annotated[Text, Says("A database: `postgresql://…` or `sqlite:///file`, with `${NAME}` for the password.")] = (
-        ""
-    )
+    dsn: Annotated[
+        Text,
+        Says("A database: `postgresql://…`, or `sqlite:///file` relative to the project; `${NAME}` for the password."),
+    ] = ""
     sql: Annotated[Sql, Says("The query there; may use `:from` and `:to`.")] = ""
     connection: Annotated[Text, Says("Another connection of the pipeline.")] = ""
     format: Annotated[

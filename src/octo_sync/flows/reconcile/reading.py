@@ -201,7 +201,8 @@ def read_there(
         rows = reader.batches(sold, {"connection": source.connection, **days}).read_all()
         return ledgers.of_table(rows, f"connection {source.connection}", wanted, form)
     if source.dsn:
-        ledger = ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)
+        dsn = _filled(source.dsn, environ)
+        ledger = ledgers.read_sql(dsn, source.sql, days, wanted, form, directory=pipeline.directory)
         return _with_rows(ledger, f"the query found no row for {rules.window}", "Look at sql, or ask for other days")
     by_ending = {".csv": ledgers.read_csv, ".xlsx": ledgers.read_xlsx, ".parquet": ledgers.read_parquet}
     read = by_ending[Path(source.file).suffix.lower()]

@@ -19,8 +19,18 @@ from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 _READ_ONLY = "-c default_transaction_read_only=on -c TimeZone=UTC"
 
 
-def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Sequence[Wanted], form: Format) -> Ledger:
+def read_sql(
+    dsn: str,
+    query: str,
+    parameters: Mapping[str, object],
+    wanted: Sequence[Wanted],
+    form: Format,
+    *,
+    directory: Path,
+) -> Ledger:
     """The rows of `query` at `dsn`, an address as SQLAlchemy has them, in a transaction that may only read.
+
+    A SQLite file is relative to `directory`.
 
     `parameters` are bound where the query says `:name`; those that it does not name are left out. PostgreSQL and SQLite are
     tested. For others the driver has to be there, and that nothing is written rests on the rights of the user.
@@ -37,6 +47,8 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
             "The address of the ledger's database is none; write it as postgresql://user@host/database or "
             "sqlite:///folder/file.db."
         ) from None
+    if url.get_backend_name() == "sqlite":
+        url = url.set(database=str(directory.absolute() / Path(url.database or "").expanduser()))
     place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}"
     origin = f"select at {url.get_backend_name()}://{place}"
     cells, count = Cells(wanted), 0
@@ -55,7 +67,7 @@ def read_sql(dsn: str, query: str, parameters: Mapping[str, object], wanted: Seq
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
-        place = f"{Path(url.database or '').absolute().as_uri()}?mode=ro"
+        place = f"{Path(url.database or '').as_uri()}?mode=ro"
         return create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True), poolclass=NullPool)
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
