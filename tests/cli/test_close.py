@@ -61,6 +61,15 @@ def told(document):
     return [(r["connection_id"], r["currency"], r["bookings"], r["retail_amount"]) for r in document["figures"]]
 
 
+def kept_in_the_journal(project, change):
+    """Change what the journal keeps of the one closing, without its knowledge."""
+    with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
+        name, value = journal.execute("select name, value from settings where name like 'closed %'").fetchone()
+        change(content := json.loads(value))
+        journal.execute("update settings set value = ? where name = ?", (json.dumps(content), name))
+    journal.close()
+
+
 def assert_it_fits(project, width):
     """No line of `close` is wider, nothing is cut but the digest, and columns that do not fit are named."""
     _, seen = on_a_terminal(project, "close", width=width)
@@ -229,15 +238,42 @@ def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(pr
         warehouse.execute("update ops.closed_periods set was_complete = true")
     project.ok("publish")
     assert project("close").returncode == 0
-    with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
-        name, value = journal.execute("select name, value from settings where name like 'closed %'").fetchone()
-        content = json.loads(value)
-        content["totals"][0]["retail_amount"] = "0.01"
-        journal.execute("update settings set value = ? where name = ?", (json.dumps(content), name))
-    journal.close()
+    kept_in_the_journal(project, lambda content: content["totals"][0].update(retail_amount="0.01"))
     altered = project("close")
     assert altered.returncode == 3
     assert f"what was closed was altered: {month}" in altered.stderr
+
+
+def test_a_month_that_was_closed_since_the_backup_stays_closed_when_it_is_restored(project, months, tmp_path):
+    month = months["complete"]
+    project.ok("db", "backup", tmp_path / "before")
+    project.ok("close", month)
+    (closed,) = project.json("close")["periods"]
+
+    restored = project("db", "restore", tmp_path / "before", "--force")
+
+    assert f"Closed since that backup, and still closed: {month}." in restored.stderr
+    project.ok("sync")
+    again = project("close", month)
+    assert f"{month} was closed before and stays as it is" in again.stderr
+    (after,) = project.json("close")["periods"]
+    assert (after["digest"], after["closed_at"], told(after)) == (closed["digest"], closed["closed_at"], told(closed))
+
+
+def test_a_month_that_the_backup_has_closed_otherwise_stays_as_in_the_backup_which_is_said(project, months, tmp_path):
+    month = months["complete"]
+    project.ok("close", month)
+    (closed,) = project.json("close")["periods"]
+    project.ok("db", "backup", tmp_path / "backup")
+    assert "closing" not in project("db", "restore", tmp_path / "backup", "--force").stderr, "equal ones are no news"
+    kept_in_the_journal(project, lambda content: content["bookings"].pop())
+
+    restored = project("db", "restore", tmp_path / "backup", "--force")
+
+    assert f"{month}: the backup has another closing than the project that it replaced" in " ".join(restored.stderr.split())
+    project.ok("sync")
+    (after,) = project.json("close")["periods"]
+    assert (after["digest"], told(after)) == (closed["digest"], told(closed))
 
 
 @pytest.mark.parametrize(

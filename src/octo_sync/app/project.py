@@ -20,7 +20,7 @@ from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import LeaseHeld
 from octo_sync.flows.acts import Acts
 from octo_sync.flows.backup import place as placing
-from octo_sync.flows.backup.save import Manifest, Rebuilt, mark_everything, read_manifest, rebuild, restore
+from octo_sync.flows.backup.save import Manifest, Rebuilt, Restored, mark_everything, read_manifest, rebuild, restore
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy.erase import erase, is_due
@@ -212,8 +212,8 @@ def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
         return made, kept
 
 
-def restore_files(pipeline: Pipeline, source: Path, *, force: bool) -> tuple[Manifest, list[Path]]:
-    """Put a backup in place; what it was, and the files that were there before."""
+def restore_files(pipeline: Pipeline, source: Path, *, force: bool) -> tuple[Manifest, Restored]:
+    """Put a backup in place; what it was, and what was done."""
     clock = SystemClock()
     os.umask(0o077)
     here, order = files(pipeline), placing.order_path(pipeline.journal_path)

@@ -105,14 +105,22 @@ def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
 
     The backup is verified first, and replaces the project in one step.
     """
-    manifest, kept = restore_files(loaded, source, force=force)
-    document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
+    manifest, done = restore_files(loaded, source, force=force)
+    document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in done.kept]}
+    document |= console.fields(done, "closed", "closed_otherwise")
     if console.wrote_json("db_restore", document):
         return
     size = console.bytes_text(manifest.size)
     console.outcome("restored", f"the state of {manifest.created_at[:19]}Z ({size}); everything is marked")
-    for path in kept:
+    for path in done.kept:
         click.echo(f"  kept     {path}")
+    if done.closed:
+        console.note(f"Closed since that backup, and still closed: {', '.join(done.closed)}.")
+    if done.closed_otherwise:
+        console.trouble(
+            f"octo-sync: {', '.join(done.closed_otherwise)}: the backup has another closing than the project that it "
+            f"replaced. The backup's stays; the other is in the journal that was kept."
+        )
     console.note("Catch up: octo-sync sync. Whoever was erased since that backup must be erased again.")
 
 

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from octo_sync.disk import fsync
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.horizon import booking_months, documents
-from octo_sync.journal import Erased, Journal, copy_journal, is_in_use
+from octo_sync.journal import Closing, Erased, Journal, copy_journal, is_in_use
 from octo_sync.model import Clock, Connection, Source, Subject, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables
@@ -156,10 +156,20 @@ def read_manifest(source: Path) -> Manifest:
     return manifest
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did. Months are of closings of the journal that was replaced: taken over, or other than the backup's."""
+
+    kept: list[Path]
+    """What was there before, under its new names."""
+    closed: list[str]
+    closed_otherwise: list[str]
+
+
 def restore(
     files: Files, source: Path, manifest: Manifest, pipeline: Pipeline, clock: Clock, *, force: bool
-) -> list[Path]:
-    """Put a backup in place; what was there before is kept, and returned. Blocking; the caller holds the project's lock.
+) -> Restored:
+    """Put a backup in place; what was there before is kept. Blocking; the caller holds the project's lock.
 
     Raises:
         WarehouseError: There is a project already and `force` is false, or a file cannot be copied; nothing was changed.
@@ -181,7 +191,7 @@ def restore(
         _copy(source / _ROLES[role], placing.staged(path))
         if _digest(placing.staged(path)) != manifest.files[role]["sha256"]:
             raise WarehouseError(f"{source} changed while it was read; nothing was restored.")
-    _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
+    months = _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
     try:
         _refuse_while_open(files.journal)
         placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
@@ -190,7 +200,7 @@ def restore(
     except JournalError:
         placing.withdraw(order, targets)
         raise
-    return placing.place(order)
+    return Restored(placing.place(order), *months)
 
 
 def _refuse_while_open(journal: Path) -> None:
@@ -198,17 +208,22 @@ def _refuse_while_open(journal: Path) -> None:
         raise JournalError(f"{journal.name} is open in another process, perhaps a receiver; end it first.")
 
 
-def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) -> None:
-    """Let the restored journal go on above all numbers ever given out, and mark everything in it."""
+def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) -> tuple[list[str], list[str]]:
+    """Let the restored journal go on above all numbers ever given out, and mark everything in it.
+
+    Closings of the former one are taken over; the months of those, and of those that the restored one has otherwise.
+    """
     now = clock.now()
     seq, fence = int(now.timestamp() * 1_000_000), int(now.timestamp())
     erased: Erased | None = None
+    closings: Sequence[Closing] = ()
     if former.exists():
         try:
             with Journal.open(former, clock=clock) as old:
                 lease = old.leases.last()
                 seq, fence = max(seq, old.numbers.last()), max(fence, lease.fence + 1 if lease else 0)
                 erased = old.erasures.erased()
+                closings = old.closings.all()
         except JournalError as error:
             log.warning("action=restore former_journal=%s", type(error).__name__)
     with Journal.open(restored, clock=clock) as journal:
@@ -217,7 +232,12 @@ def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) ->
             # The backup is from before: who was forgotten since is forgotten again when the project is opened. Its own
             # key for hashes stays, because the hashes in its warehouse were made with it.
             journal.erasures.erase_again(erased)
+        taken = [each.period for each in closings if journal.closings.add(each)]
+        # The backup's stays: it was made before, its warehouse shows it, and a restore heals one that was altered since.
+        there = journal.closings.all()
+        otherwise = [each.period for each in closings if each not in there]
         mark_everything(journal, pipeline, clock)
+    return taken, otherwise
 
 
 def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock, *, but: Collection[SubjectKind] = ()) -> int:
