@@ -12,6 +12,10 @@ import pytest
 from tests.cli.test_exit_codes import one_line
 from tests.cli.test_terminal import ESCAPES, on_a_terminal
 
+from octo_sync.app.machine import SystemClock
+from octo_sync.journal import Journal
+from octo_sync.model import Source, Subject, SubjectKind
+
 SECTION = """
 [reconcile.ledger]
 there = { file = "ledger.csv" }
@@ -59,6 +63,12 @@ def figures(project, month):
 
 def told(document):
     return [(r["connection_id"], r["currency"], r["bookings"], r["retail_amount"]) for r in document["figures"]]
+
+
+def marked(project, *subjects):
+    """Say that these are to be fetched again, as a webhook does."""
+    with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        journal.subjects.mark([Subject("shop", kind, (part,)) for kind, part in subjects], Source.NOTIFICATION)
 
 
 def kept_in_the_journal(project, change):
@@ -155,6 +165,44 @@ def test_a_month_that_is_not_known_completely_can_be_closed_and_says_so(project,
     (kept,) = project.json("close")["periods"]
     assert kept["is_complete"] is False
     assert project.json("sql", "select was_complete from ops.closed_periods")["rows"] == [{"was_complete": False}]
+
+
+def test_a_month_whose_bookings_are_pending_is_not_closed_before_they_are_fetched(project, months, tmp_path):
+    month = months["complete"]
+    project.ok("db", "backup", tmp_path / "backup")
+    project.ok("db", "restore", tmp_path / "backup", "--force")
+
+    refused = project("close", month)
+
+    assert refused.returncode == 1
+    assert f"Bookings of {month} are pending (channel shop)" in one_line(refused.stderr)
+    assert "Run octo-sync sync first" in refused.stderr
+    project.ok("sync")
+    project.ok("close", month)
+    assert project.json("close")["periods"][0]["is_complete"] is True
+
+
+def test_a_booking_that_is_pending_holds_up_its_own_month_alone(project, months):
+    month = months["complete"]
+    uuids = "select booking_uuid from fct_bookings where travel_month {} '{}-01' limit 1"
+    here, elsewhere = (
+        project.json("sql", uuids.format(sign, month))["rows"][0]["booking_uuid"] for sign in ("=", "<>")
+    )
+    others = (SubjectKind.BOOKING, elsewhere), (SubjectKind.BOOKINGS, months["not over"])
+    for pending in (here, "a-booking-that-the-copy-does-not-have"):
+        marked(project, (SubjectKind.BOOKING, pending))
+        assert project("close", month).returncode == 1, pending
+        project.ok("sync")
+
+    marked(project, *others)
+    project.ok("close", month)
+
+    assert project.json("close")["periods"][0]["is_complete"] is True
+
+
+def test_a_month_whose_list_is_pending_can_be_closed_and_says_so(project, months):
+    marked(project, (SubjectKind.BOOKINGS, months["complete"]))
+    assert "with not all bookings known" in project.ok("close", months["complete"], "--incomplete")
 
 
 def test_an_unknown_net_is_called_so_and_tables_stand_apart(project, months):
@@ -270,7 +318,9 @@ def test_a_month_that_the_backup_has_closed_otherwise_stays_as_in_the_backup_whi
 
     restored = project("db", "restore", tmp_path / "backup", "--force")
 
-    assert f"{month}: the backup has another closing than the project that it replaced" in " ".join(restored.stderr.split())
+    assert f"{month}: the backup has another closing than the project that it replaced" in " ".join(
+        restored.stderr.split()
+    )
     project.ok("sync")
     (after,) = project.json("close")["periods"]
     assert (after["digest"], told(after)) == (closed["digest"], told(closed))

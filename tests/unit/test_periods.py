@@ -9,12 +9,12 @@ from octo_sync.destinations.base import Rows
 from octo_sync.errors import ReconcileError
 from octo_sync.flows.periods import close
 
-COLUMNS = ("channel_name", "as_of_date", "is_complete")
+COLUMNS = ("connection_id", "channel_name", "is_active", "as_of_date", "is_complete")
 
 
 def refused(as_of, now):
     """What is said of November 2026 where a copy was last verified on this day and not all is known, at this moment."""
-    reader = SimpleNamespace(query=lambda *_: Rows(COLUMNS, [("Own website", as_of, False)]))
+    reader = SimpleNamespace(query=lambda *_: Rows(COLUMNS, [("shop", "Own website", True, as_of, False)]))
     journal = SimpleNamespace(closings=SimpleNamespace(periods=set))
     with pytest.raises(ReconcileError) as refusal:
         close(reader, journal, "2026-11", now, incomplete=False)

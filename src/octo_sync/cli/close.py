@@ -26,7 +26,9 @@ _MARTS = {
 
 @click.command(epilog=options.example("close 2026-10"))
 @click.argument("period", required=False, metavar="[MONTH]")
-@click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
+@click.option(
+    "--incomplete", is_flag=True, help="Also where not all bookings of the month are known, or some are pending."
+)
 @options.places_of
 @options.as_json
 def command(period: str | None, project: options.Places, *, incomplete: bool) -> int:

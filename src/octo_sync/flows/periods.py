@@ -11,7 +11,7 @@ from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.wording import plural
 from octo_sync.journal import ClosedBooking, ClosedTotal, Closing, Journal
-from octo_sync.model import Window
+from octo_sync.model import SubjectKind, Window
 
 _PERIOD = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
 CAUSES = {
@@ -42,11 +42,13 @@ _TOTALS = (
     "order by kind, name, connection_id, currency"
 )
 _KNOWN = (
-    "select c.channel_name, c.as_of_date, coalesce(m.is_complete, false) as is_complete from marts.dim_channel c "
+    "select c.connection_id, c.channel_name, c.is_active, c.as_of_date, coalesce(m.is_complete, false) as is_complete "
+    "from marts.dim_channel c "
     "left join marts.booking_months m on m.connection_id = c.connection_id and m.travel_month = $period "
     "where c.is_active or c.connection_id in "
     "(select connection_id from marts.fct_bookings where is_sold and travel_month = $period) order by c.channel_name"
 )
+_ELSEWHERE = "select connection_id, booking_uuid from marts.fct_bookings where travel_month <> $period"
 _OPEN = "select count(*) from marts.recon_open where day between $first and $last"
 _COMPARED = "select window_start, window_end, ended_at_utc, verdict from ops.recon_runs"
 
@@ -56,7 +58,8 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
 
     Raises:
         ConfigError: `period` is no month.
-        ReconcileError: The month is not over, or not all its bookings are known and `incomplete` does not allow it.
+        ReconcileError: The month is not over, or not all its bookings are known, or some are pending, and `incomplete` does
+            not allow it.
     """
     if not _PERIOD.fullmatch(period):
         raise ConfigError(f"{period[:40]!r} is no month of travel, such as 2026-10.")
@@ -77,12 +80,40 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
             f"Not all bookings that travel in {period} are known{_of(unknown)}, so its figures may be too small. Pull the "
             f"month with octo-sync sync --travel {first}..{last}, or close it as it is with --incomplete."
         )
+    pending = _pending(
+        reader, journal, period, {row["connection_id"]: row["channel_name"] for row in channels if row["is_active"]}
+    )
+    if pending and not incomplete:
+        raise ReconcileError(
+            f"Bookings of {period} are pending{_of(pending)}, so its figures may not be the newest. Run octo-sync sync first, "
+            f"or close it as it is with --incomplete."
+        )
     rows = reader.query(_SOLD, {"period": first}).records()
     bookings = tuple(ClosedBooking(**row) for row in rows)
     totals = tuple(ClosedTotal(**row) for row in reader.query(_TOTALS, {"period": first}).records())
-    closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings, totals=totals)
+    closing = Closing(
+        period=period, closed_at=now, is_complete=not (unknown or pending), bookings=bookings, totals=totals
+    )
     closing = replace(closing, digest=closing.computed_digest())
     return closing if journal.closings.add(closing) else None
+
+
+def _pending(reader: Reader, journal: Journal, period: str, channels: Mapping[str, str]) -> list[str]:
+    """The channels of which the month's list, or a booking that the copy does not have in another month, is pending.
+
+    `channels`: connection → name, those that are asked.
+    """
+    kinds = (SubjectKind.BOOKINGS, SubjectKind.BOOKING)
+    waiting = [each for each in journal.subjects.backlog() if each.kind in kinds and each.connection in channels]
+    subjects = [
+        row.subject for each in waiting for row in journal.subjects.rows(each.connection, each.kind) if row.dirty
+    ]
+    found = {subject.connection for subject in subjects if subject.travel_month == period}
+    bookings = [subject for subject in subjects if subject.kind is SubjectKind.BOOKING]
+    if bookings:
+        elsewhere = {*reader.query(_ELSEWHERE, {"period": Window.month(period).start}).rows}
+        found |= {each.connection for each in bookings if (each.connection, *each.parts) not in elsewhere}
+    return sorted(channels[name] for name in found)
 
 
 def still_open(reader: Reader, period: str) -> str:
