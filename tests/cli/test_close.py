@@ -327,6 +327,27 @@ def test_a_month_that_the_backup_has_closed_otherwise_stays_as_in_the_backup_whi
 
 
 @pytest.mark.parametrize(
+    "altering",
+    [
+        "update ops.closed_bookings set retail_amount = retail_amount + 1 where retail_amount is not null",
+        "delete from ops.closed_bookings",
+        "update ops.closed_totals set retail_amount = 0.01",
+    ],
+)
+def test_figures_of_a_closed_month_that_were_changed_in_the_warehouse_are_called_altered(project, months, altering):
+    month = months["complete"]
+    project.ok("close", month)
+    with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
+        warehouse.execute(altering)
+    project.ok("publish")
+
+    altered = project("close")
+
+    assert altered.returncode == 3
+    assert f"what was closed was altered: {month}" in altered.stderr
+
+
+@pytest.mark.parametrize(
     "words", [("ask", "23"), ("close", "2026-01"), ("reconcile", "ledger"), ("report", "--to", "r.html")]
 )
 def test_a_copy_whose_months_are_texts_is_of_an_older_version(project, words):

@@ -11,7 +11,7 @@ from octo_sync.app.project import show
 from octo_sync.app.reading import reader
 from octo_sync.cli import console, options
 from octo_sync.destinations.reading import refuse_older
-from octo_sync.flows.periods import CAUSES, TOTALS, close, still_open
+from octo_sync.flows.periods import CAUSES, TOTALS, close, mirrored, still_open
 from octo_sync.flows.wording import UNKNOWN, currency_name, instant, money, plural
 from octo_sync.journal import Closing
 
@@ -42,9 +42,11 @@ def command(period: str | None, project: options.Places, *, incomplete: bool) ->
         _close(project, period, incomplete=incomplete)
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
-    told = _told(project) if wanted else {}
+    told, copied = _told(project) if wanted else ({}, {})
     shown = [(each, *_of(each.period, told)) for each in wanted]
-    altered = [kept.period for kept, figures, *_ in shown if kept.is_altered or not _agree(kept, figures)]
+    altered = [
+        kept.period for kept, figures, *_ in shown if kept.is_altered or not _agree(kept, copied.get(kept.period))
+    ]
     if console.wrote_json("close", {"altered": altered, "periods": [_document(*each) for each in shown]}):
         return 3 if altered else 0
     for number, each in enumerate(shown):
@@ -72,18 +74,20 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
         console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
 
 
-def _told(project: options.Places) -> dict[str, list[Row]]:
-    """What the marts say of closed months, as the last publish made them."""
+def _told(project: options.Places) -> tuple[dict[str, list[Row]], dict[str, Closing]]:
+    """What the marts say of closed months, as the last publish made them, and the closings that they say it of."""
     with options.open_copy(project) as copy:
         refuse_older(copy.name, lambda sql: copy.sql(sql).rows())
         found = {name: copy.sql(f"select * from marts.{mart}").fetch().records() for name, mart in _MARTS.items()}  # noqa: S608 - our names
-    return {name: [{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for name, rows in found.items()}
+        copied = {each.period: each for each in mirrored(lambda sql: copy.sql(sql).fetch())}
+    told = {name: [{**row, "period": f"{row['period']:%Y-%m}"} for row in rows] for name, rows in found.items()}
+    return told, copied
 
 
-def _agree(kept: Closing, figures: Sequence[Row]) -> bool:
-    """Whether readers have the figures that were kept."""
-    marks = kept.digest, kept.closed_at, kept.is_complete
-    return all((row["digest"], row["closed_at_utc"], row["was_complete"]) == marks for row in figures)
+def _agree(kept: Closing, copied: Closing | None) -> bool:
+    """Whether readers have the figures that were kept, or none yet."""
+    marks = kept.digest, kept.closed_at, kept.computed_digest()
+    return copied is None or (copied.digest, copied.closed_at, copied.computed_digest()) == marks
 
 
 def _of(period: str, told: Mapping[str, Sequence[Row]]) -> tuple[list[Row], list[Row], list[Row]]:

@@ -1,11 +1,13 @@
 """Closing a month of travel: its figures are kept as they are, and what changes later is an adjustment with a cause."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, astuple, replace
 from datetime import date, datetime
 from typing import Any
 
+from octo_sync.destinations.base import Rows
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
@@ -49,6 +51,15 @@ _KNOWN = (
     "(select connection_id from marts.fct_bookings where is_sold and travel_month = $period) order by c.channel_name"
 )
 _ELSEWHERE = "select connection_id, booking_uuid from marts.fct_bookings where travel_month <> $period"
+_MIRRORED = "select period, closed_at_utc, was_complete, digest, has_totals from ops.closed_periods"
+_MIRRORED_BOOKINGS = (
+    "select period, connection_id, booking_uuid, currency, retail_amount, net_amount, pax_count from ops.closed_bookings "
+    "order by connection_id, booking_uuid"
+)
+_MIRRORED_TOTALS = (
+    "select period, kind, name, connection_id, currency, bookings, retail_amount, net_amount from ops.closed_totals "
+    "order by kind, name, connection_id, currency"
+)
 _OPEN = "select count(*) from marts.recon_open where day between $first and $last"
 _COMPARED = "select window_start, window_end, ended_at_utc, verdict from ops.recon_runs"
 
@@ -139,6 +150,26 @@ def compared_at(runs: Iterable[Mapping[str, Any]], first: date, last: date) -> d
 
 def _of(channels: list[str]) -> str:
     return f" (channel {', '.join(channels)})" if channels else ""
+
+
+def mirrored(query: Callable[[str], Rows]) -> list[Closing]:
+    """The closed months as `ops` of a warehouse or copy has them, which anybody may have changed."""
+    bookings, totals = defaultdict[str, list[ClosedBooking]](list), defaultdict[str, list[ClosedTotal]](list)
+    for period, *values in query(_MIRRORED_BOOKINGS).rows:
+        bookings[period].append(ClosedBooking(*values))
+    for period, *values in query(_MIRRORED_TOTALS).rows:
+        totals[period].append(ClosedTotal(*values))
+    return [
+        Closing(
+            period=period,
+            closed_at=closed_at,
+            is_complete=is_complete,
+            bookings=tuple(bookings[period]),
+            totals=tuple(totals[period]) if has_totals else None,
+            digest=digest,
+        )
+        for period, closed_at, is_complete, digest, has_totals in query(_MIRRORED).rows
+    ]
 
 
 def mirror_closings(ports: Ports) -> None:
