@@ -347,6 +347,43 @@ def test_figures_of_a_closed_month_that_were_changed_in_the_warehouse_are_called
     assert f"what was closed was altered: {month}" in altered.stderr
 
 
+@pytest.mark.parametrize("again", ["sync", "close"])
+def test_a_month_whose_closing_the_journal_has_lost_is_taken_back_from_the_warehouse(project, months, again):
+    month = months["complete"]
+    project.ok("close", month)
+    (closed,) = project.json("close")["periods"]
+    for file in project.directory.glob("octo.journal.sqlite*"):
+        file.unlink()
+
+    said = project("close")
+
+    assert (said.returncode, said.stdout) == (0, "")
+    assert f"Closed, but no longer in the journal: {month}" in one_line(said.stderr)
+    assert project.json("close")["lost"] == [month]
+    if again == "close":  # before anything is fetched
+        Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()).close()
+        assert "was closed before and stays as it is" in project("close", month).stderr
+    project.ok("sync")
+    (after,) = project.json("close")["periods"]
+    assert (after["digest"], after["closed_at"], told(after)) == (closed["digest"], closed["closed_at"], told(closed))
+
+
+def test_a_closing_that_the_journal_has_lost_and_that_does_not_fit_its_digest_is_called_altered(project, months):
+    month = months["complete"]
+    project.ok("close", month)
+    with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
+        journal.execute("delete from settings where name like 'closed %'")
+    journal.close()
+    with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
+        warehouse.execute("update ops.closed_bookings set retail_amount = 0.01")
+    project.ok("publish")
+
+    altered = project("close")
+
+    assert altered.returncode == 3
+    assert f"what was closed was altered: {month}" in altered.stderr
+
+
 @pytest.mark.parametrize(
     "words", [("ask", "23"), ("close", "2026-01"), ("reconcile", "ledger"), ("report", "--to", "r.html")]
 )

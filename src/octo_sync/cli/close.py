@@ -11,7 +11,7 @@ from octo_sync.app.project import show
 from octo_sync.app.reading import reader
 from octo_sync.cli import console, options
 from octo_sync.destinations.reading import refuse_older
-from octo_sync.flows.periods import CAUSES, TOTALS, close, mirrored, still_open
+from octo_sync.flows.periods import CAUSES, TOTALS, close, mirrored, still_open, take_back
 from octo_sync.flows.wording import UNKNOWN, currency_name, instant, money, plural
 from octo_sync.journal import Closing
 
@@ -42,18 +42,23 @@ def command(period: str | None, project: options.Places, *, incomplete: bool) ->
         _close(project, period, incomplete=incomplete)
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
-    told, copied = _told(project) if wanted else ({}, {})
+    told, copied = _told(project)
     shown = [(each, *_of(each.period, told)) for each in wanted]
-    altered = [
-        kept.period for kept, figures, *_ in shown if kept.is_altered or not _agree(kept, copied.get(kept.period))
-    ]
-    if console.wrote_json("close", {"altered": altered, "periods": [_document(*each) for each in shown]}):
+    altered = [each.period for each in wanted if each.is_altered or not _agree(each, copied.get(each.period))]
+    # Of a journal that was lost: what still fits its digest is taken back by the next publish.
+    lost = sorted(copied.keys() - {each.period for each in closings})
+    altered += [each for each in lost if copied[each].is_altered]
+    if console.wrote_json("close", {"altered": altered, "lost": lost, "periods": [_document(*each) for each in shown]}):
         return 3 if altered else 0
     for number, each in enumerate(shown):
         if number:
             click.echo()
         _print(*each)
-    if not closings:
+    if lost:
+        console.note(
+            f"Closed, but no longer in the journal: {', '.join(lost)}. octo-sync sync takes back what is unaltered."
+        )
+    elif not closings:
         console.note("No month is closed; octo-sync close 2026-10 closes one.")
     if altered:
         console.trouble(f"octo-sync: what was closed was altered: {', '.join(altered)}.")
@@ -64,6 +69,7 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
     loaded, now = options.with_pipeline(project), SystemClock().now()
     with closing(reader(project.published, is_whole=True)) as copy, options.kept_journal(project) as journal:
         refuse_older(copy.name, lambda sql: copy.query(sql).rows)
+        take_back(copy.query, journal)
         made = close(copy, journal, period, now, incomplete=incomplete)
         against = still_open(copy, period) if made is not None else ""
     if made is None:

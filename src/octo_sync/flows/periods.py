@@ -52,6 +52,7 @@ _KNOWN = (
 )
 _ELSEWHERE = "select connection_id, booking_uuid from marts.fct_bookings where travel_month <> $period"
 _MIRRORED = "select period, closed_at_utc, was_complete, digest, has_totals from ops.closed_periods"
+_MIRRORED_PERIODS = "select period from ops.closed_periods"
 _MIRRORED_BOOKINGS = (
     "select period, connection_id, booking_uuid, currency, retail_amount, net_amount, pax_count from ops.closed_bookings "
     "order by connection_id, booking_uuid"
@@ -172,14 +173,27 @@ def mirrored(query: Callable[[str], Rows]) -> list[Closing]:
     ]
 
 
+def take_back(query: Callable[[str], Rows], journal: Journal) -> None:
+    """Keep the closed months again that `ops` has and the journal lost, where their digest fits their figures."""
+    known = journal.closings.periods()
+    if {period for (period,) in query(_MIRRORED_PERIODS).rows} <= known:
+        return
+    for closing in mirrored(query):
+        if closing.period not in known and not closing.is_altered:
+            journal.closings.add(closing)
+
+
 def mirror_closings(ports: Ports) -> None:
     """Copy closed months into `ops`, those that are not there yet; a month's row comes after its bookings and totals.
+
+    A journal that is new, because the former was lost, first takes back what is there.
 
     Raises:
         JournalError, WarehouseError: One could not be read or written.
     """
     journal, warehouse = ports.journal, ports.warehouse
-    there = {period for (period,) in warehouse.query("select period from ops.closed_periods").rows}
+    take_back(warehouse.query, journal)
+    there = {period for (period,) in warehouse.query(_MIRRORED_PERIODS).rows}
     if journal.closings.periods() <= there:
         return
     for closing in journal.closings.all():
