@@ -15,7 +15,7 @@ from tests.cli.conftest import CLEAN
 from octo_sync.app.machine import SystemClock
 from octo_sync.app.project import open_journal, restore_files
 from octo_sync.destinations.migrations import SCHEMA_VERSION
-from octo_sync.errors import JournalError
+from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.backup import save as backup
 from octo_sync.journal import Journal
@@ -134,6 +134,27 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(project, tmp_pat
     assert tree(project.directory) == before
     (target / name).unlink()
     assert "is missing" in project("db", "restore", target, "--force").stderr
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda paper: paper["files"]["private"].pop("bytes"),
+        lambda paper: paper["files"].update(private=None),
+        lambda paper: paper["files"].pop("journal"),
+        lambda paper: paper.update(format="1"),
+        lambda paper: paper.update(schema=None),
+        lambda paper: paper.update(created_at=20261120),
+    ],
+)
+def test_a_damaged_manifest_is_refused_in_one_sentence(tmp_path, damage):
+    files = {role: {"name": role, "bytes": 1, "sha256": "a"} for role in ("warehouse", "private", "journal")}
+    paper = {"created_at": "2026-11-20T12:00:00+00:00", "run": "1", "pipeline": "shop", "program": "1"}
+    paper |= {"format": 1, "schema": SCHEMA_VERSION, "files": files}
+    damage(paper)
+    (tmp_path / "manifest.json").write_text(json.dumps(paper))
+    with pytest.raises(WarehouseError, match=r"manifest.json cannot be read; take another backup\.$"):
+        backup.read_manifest(tmp_path)
 
 
 OTHER = """

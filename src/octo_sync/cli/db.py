@@ -1,5 +1,6 @@
 """`octo-sync db`: the project's databases as a whole: schema, backup, restore, rebuild."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -90,7 +91,7 @@ def backup(target: Path, loaded: Pipeline) -> None:
         opened.warehouse.close()
         now, run = opened.ports.clock.now(), opened.ports.run_id
         made = back_up(here, target, now=now, run=run, name=loaded.name)
-    if not console.wrote_json("db_backup", {"path": str(target), "bytes": made.size, "files": made.files}):
+    if not console.wrote_json("db_backup", {"path": str(target), "bytes": made.size, "files": asdict(made)["files"]}):
         size, what = console.bytes_text(made.size), f"{len(made.files)} files and a manifest"
         console.outcome("backed up", f"{target} ({size}) · {what} · {made.created_at[:19]}Z")
 

@@ -18,7 +18,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from octo_sync import __version__
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
@@ -49,9 +51,18 @@ class Files(NamedTuple):
     journal: Path
 
 
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """One file of a backup."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup says about itself. `files`: role → name, bytes and SHA-256."""
+    """What a backup says about itself; `files` by role."""
 
     format: int
     created_at: str
@@ -59,12 +70,12 @@ class Manifest:
     pipeline: str
     program: str
     schema: int
-    files: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, BackedUp]
 
     @property
     def size(self) -> int:
         """Bytes of all files."""
-        return sum(int(f["bytes"]) for f in self.files.values())
+        return sum(file.bytes for file in self.files.values())
 
 
 def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -> Manifest:
@@ -86,14 +97,14 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
     draft = target.with_name(f".{target.name}.backup-{os.getpid()}")
     draft.mkdir(mode=0o700)
     try:
-        kept: dict[str, dict[str, Any]] = {}
+        kept: dict[str, BackedUp] = {}
         for role, path in files._asdict().items():
             copy = draft / _ROLES[role]
             if path.with_name(f"{path.name}.wal").exists():
                 raise WarehouseError(f"{path.name} was not closed: there is a log beside it. Nothing was backed up.")
             (copy_journal if role == "journal" else _copy)(path, copy)
             fsync(copy)
-            kept[role] = {"name": copy.name, "bytes": copy.stat().st_size, "sha256": _digest(copy)}
+            kept[role] = BackedUp(copy.name, copy.stat().st_size, _digest(copy))
         manifest = Manifest(
             format=_FORMAT, created_at=now.isoformat(), run=run, pipeline=name, program=__version__,
             schema=SCHEMA_VERSION, files=kept,
@@ -135,12 +146,11 @@ def read_manifest(source: Path) -> Manifest:
         WarehouseError: It is no backup, not whole, or of a newer program.
     """
     try:
-        document = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-        manifest = Manifest(**document)
+        manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
         told = {role: manifest.files[role] for role in _ROLES}
     except FileNotFoundError:
         raise WarehouseError(f"{source} is no backup: it has no {MANIFEST}.") from None
-    except (ValueError, TypeError, KeyError):
+    except (msgspec.DecodeError, KeyError):
         raise WarehouseError(f"{source / MANIFEST} cannot be read; take another backup.") from None
     if manifest.format > _FORMAT or manifest.schema > SCHEMA_VERSION:
         raise WarehouseError(
@@ -151,7 +161,7 @@ def read_manifest(source: Path) -> Manifest:
         path = source / _ROLES[role]
         if not path.is_file():
             raise WarehouseError(f"{source} is not whole: {path.name} is missing. Take another backup.")
-        if path.stat().st_size != about["bytes"] or _digest(path) != about["sha256"]:
+        if path.stat().st_size != about.bytes or _digest(path) != about.sha256:
             raise WarehouseError(f"{source} is damaged: {path.name} is not what was backed up. Take another backup.")
     return manifest
 
@@ -187,9 +197,9 @@ def restore(
     placing.sweep(order, targets)
     for role, path in files._asdict().items():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _room_for(path.parent, int(manifest.files[role]["bytes"]))
+        _room_for(path.parent, manifest.files[role].bytes)
         _copy(source / _ROLES[role], placing.staged(path))
-        if _digest(placing.staged(path)) != manifest.files[role]["sha256"]:
+        if _digest(placing.staged(path)) != manifest.files[role].sha256:
             raise WarehouseError(f"{source} changed while it was read; nothing was restored.")
     months = _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
     try:
