@@ -157,6 +157,22 @@ def test_a_damaged_manifest_is_refused_in_one_sentence(tmp_path, damage):
         backup.read_manifest(tmp_path)
 
 
+def test_a_backup_of_another_pipeline_is_refused_and_with_force_it_is_said(project, tmp_path):
+    project.ok("db", "backup", tmp_path / "backup")
+    other = type(project)(tmp_path / "other")
+    shutil.copytree(project.directory / "pipelines", other.directory / "pipelines")
+    (other.directory / "pipelines" / "shop.toml").rename(other.directory / "pipelines" / "museum.toml")
+
+    refused = other("db", "restore", tmp_path / "backup")
+
+    assert refused.returncode == 1
+    assert "is a backup of the pipeline 'shop', and this is 'museum'; with --force" in refused.stderr
+    assert not list(other.directory.glob("octo.*duckdb"))
+    forced = other("db", "restore", tmp_path / "backup", "--force")
+    assert forced.returncode == 0
+    assert "It was a backup of the pipeline 'shop'; this is 'museum'." in forced.stderr
+
+
 OTHER = """
 import sys
 from pathlib import Path

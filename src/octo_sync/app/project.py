@@ -20,7 +20,8 @@ from octo_sync.destinations.warehouse import Destination
 from octo_sync.errors import LeaseHeld
 from octo_sync.flows.acts import Acts
 from octo_sync.flows.backup import place as placing
-from octo_sync.flows.backup.save import Manifest, Rebuilt, Restored, mark_everything, read_manifest, rebuild, restore
+from octo_sync.flows.backup.rebuild import Rebuilt, rebuild
+from octo_sync.flows.backup.save import Manifest, Restored, mark_everything, read_manifest, restore
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy.erase import erase, is_due

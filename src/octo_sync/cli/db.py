@@ -98,7 +98,11 @@ def backup(target: Path, loaded: Pipeline) -> None:
 
 @command.command("restore", epilog=options.example("db restore ../octo-backup --force"))
 @click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option("--force", is_flag=True, help="Replace an existing project; its files are kept.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace an existing project, whose files are kept; also by a backup of another pipeline.",
+)
 @options.pipeline_of
 @options.as_json
 def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
@@ -107,7 +111,12 @@ def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
     The backup is verified first, and replaces the project in one step.
     """
     manifest, done = restore_files(loaded, source, force=force)
-    document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in done.kept]}
+    document = {
+        "created_at": manifest.created_at,
+        "pipeline": manifest.pipeline,
+        "bytes": manifest.size,
+        "kept": [str(path) for path in done.kept],
+    }
     document |= console.fields(done, "closed", "closed_otherwise")
     if console.wrote_json("db_restore", document):
         return
@@ -115,6 +124,8 @@ def restore(source: Path, loaded: Pipeline, *, force: bool) -> None:
     console.outcome("restored", f"the state of {manifest.created_at[:19]}Z ({size}); everything is marked")
     for path in done.kept:
         click.echo(f"  kept     {path}")
+    if manifest.pipeline != loaded.name:
+        console.note(f"It was a backup of the pipeline {manifest.pipeline!r}; this is {loaded.name!r}.")
     if done.closed:
         console.note(f"Closed since that backup, and still closed: {', '.join(done.closed)}.")
     if done.closed_otherwise:

@@ -3,10 +3,6 @@
 Nothing in it is younger than the warehouse but marks, and a mark too many costs a question. A restored project is behind the
 service: everything is marked, and its numbers go on above all that were ever given out, so that no answer and no writer of
 the time in between passes for a newer one.
-
-A rebuild makes new warehouse files with every row of the former ones that can be read, and asks no service: all of it is
-looked at again by the next sync. What lists do not show any more, because it travelled before the horizon, is kept as it was;
-where it cannot be read, it is asked for by its own id.
 """
 
 import hashlib
@@ -23,17 +19,14 @@ from typing import NamedTuple
 import msgspec
 
 from octo_sync import __version__
-from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
-from octo_sync.destinations.landing.lists import unlisted
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.disk import fsync
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.horizon import booking_months, documents
 from octo_sync.journal import Closing, Erased, Journal, copy_journal, is_in_use
-from octo_sync.model import Clock, Connection, Source, Subject, SubjectKind, day_at
+from octo_sync.model import Clock, Source, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
-from octo_sync.tables import all_tables
 
 log = logging.getLogger("octo_sync")
 
@@ -182,9 +175,15 @@ def restore(
     """Put a backup in place; what was there before is kept. Blocking; the caller holds the project's lock.
 
     Raises:
-        WarehouseError: There is a project already and `force` is false, or a file cannot be copied; nothing was changed.
+        WarehouseError: There is a project already, or it is a backup of another pipeline, and `force` is false, or a file
+            cannot be copied; nothing was changed.
         JournalError: Another process has the journal open, or opened it meanwhile; nothing was changed.
     """
+    if manifest.pipeline != pipeline.name and not force:
+        raise WarehouseError(
+            f"{source} is a backup of the pipeline {manifest.pipeline!r}, and this is {pipeline.name!r}; with --force it is "
+            f"restored all the same."
+        )
     there = [path.name for path in files if path.exists()]
     if there and not force:
         raise WarehouseError(
@@ -265,36 +264,3 @@ def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock, *, but: 
     # A pull that was under way is not taken up: what it had landed may be what was lost.
     journal.settings.set("pull", None)
     return len(wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What a rebuild made: rows taken over, subjects marked, and what could not be read: tables, or whole files."""
-
-    rows: int
-    marked: int
-    unread: tuple[str, ...]
-
-
-def rebuild(
-    fresh: DuckDBWarehouse, former: tuple[Path, Path], journal: Journal, pipeline: Pipeline, clock: Clock
-) -> Rebuilt:
-    """Fill a new warehouse from the former files, open nowhere, of which either may be missing or damaged. Blocking."""
-    rows, unread = fresh.take_over(*former)
-    lost = {t.noun for t in all_tables() if t.full_name in unread}
-    if former[0].name in unread:
-        lost |= {"products", "bookings"}
-    # Departures are told on the days of their products, which have to come first: the next pull asks for them.
-    marked = mark_everything(journal, pipeline, clock, but=[SubjectKind.AVAILABILITY] if "products" in lost else ())
-    if "bookings" in lost or former[1].name in unread:
-        asked = [subject for c in pipeline.connections for subject in _unlisted(fresh, c, pipeline, clock)]
-        marked += len(asked)
-        journal.subjects.mark(asked, Source.REPAIR)
-    log.info("action=rebuild rows=%d marked=%d unread=%d", rows, marked, len(unread))
-    return Rebuilt(rows, marked, tuple(unread))
-
-
-def _unlisted(fresh: DuckDBWarehouse, connection: Connection, pipeline: Pipeline, clock: Clock) -> list[Subject]:
-    window = pipeline.horizons.bookings.window(day_at(connection.business_time_zone, clock.now()))
-    found = fresh.query(unlisted(fresh.private), [connection.name, window.start, window.end]).rows
-    return [Subject(connection.name, SubjectKind.BOOKING, (uuid,)) for (uuid,) in found]
