@@ -82,6 +82,7 @@ HOMES: Mapping[str, Home] = {
             "octo/",
             "tables/",
             "destinations/",
+            "flows/backup/save.py",
             "flows/sync/fetch.py",
             "flows/export/files.py",
             "journal/",
