@@ -173,6 +173,31 @@ def test_a_backup_of_another_pipeline_is_refused_and_with_force_it_is_said(proje
     assert "It was a backup of the pipeline 'shop'; this is 'museum'." in forced.stderr
 
 
+def test_what_a_killed_backup_left_goes_with_the_next_and_nothing_else(project, tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    folder, day_before = tmp_path / "backups", SystemClock().now().timestamp() - 86400
+
+    def left(name, file, at=day_before):
+        (folder / name).mkdir(parents=True)
+        (folder / name / file).write_text("")
+        os.utime(folder / name, (at, at))
+        return folder / name
+
+    killed_one = left(f".2026-11-20.backup-{gone.pid}", "warehouse.duckdb")
+    stay = [
+        left(f".2026-11-21.backup-{os.getpid()}", "warehouse.duckdb"),
+        left(f".2026-11-22.backup-{gone.pid}", "warehouse.duckdb", at=day_before + 86000),
+        left(f".photos.backup-{gone.pid}", "one.jpg"),
+        left(".photos.backup-20261120101500", "warehouse.duckdb"),
+    ]
+
+    project.ok("db", "backup", folder / "2026-11-23")
+
+    assert not killed_one.exists()
+    assert all(path.exists() for path in stay)
+
+
 OTHER = """
 import sys
 from pathlib import Path

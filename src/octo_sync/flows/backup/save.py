@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -33,6 +34,8 @@ log = logging.getLogger("octo_sync")
 MANIFEST = "manifest.json"
 _FORMAT = 1
 _CHUNK = 1 << 20
+_IN_THE_MAKING = 3600.0
+"""Seconds after which a backup that gets no further file is not being made any more, if its process is not there."""
 _ROLES = {"warehouse": "warehouse.duckdb", "private": "private.duckdb", "journal": "journal.sqlite"}
 
 
@@ -85,6 +88,7 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
     # What a killed backup to the same place left: the lease is held, so it is nobody's.
     for left_over in target.parent.glob(f".{target.name}.backup-*"):
         shutil.rmtree(left_over, ignore_errors=True)
+    _sweep_killed(target.parent, now)
     needed = sum(path.stat().st_size for path in files)
     _room_for(target.parent, needed)
     draft = target.with_name(f".{target.name}.backup-{os.getpid()}")
@@ -113,6 +117,19 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
         shutil.rmtree(draft, ignore_errors=True)
     log.info("action=backup run=%s bytes=%d", run, manifest.size)
     return manifest
+
+
+def _sweep_killed(folder: Path, now: datetime) -> None:
+    """Remove what killed backups left half made in this folder, under whatever name: it holds personal data."""
+    for path in folder.glob(".*.backup-*"):
+        process = re.fullmatch(r".+-(\d{1,7})", path.name)
+        if process is None or not path.is_dir() or placing.is_alive(int(process[1])):
+            continue
+        # Another container's processes are not seen from here, so nothing goes that may be in the making; and folders of
+        # that name may be somebody else's.
+        is_old = now.timestamp() - path.stat().st_mtime > _IN_THE_MAKING
+        if is_old and all(each.name.startswith((*_ROLES.values(), MANIFEST)) for each in path.iterdir()):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _room_for(directory: Path, needed: int) -> None:
