@@ -230,7 +230,13 @@ def test_doctor_exits_1_when_the_service_is_down_or_the_file_is_wrong(fresh, emp
     assert code == 1
     assert found["pipeline", "mistake"]["level"] == "fail"
 
-    path.unlink()
+    (fresh.directory / "pipelines/other.toml").write_text("")
+    code, found = findings(fresh)
+    assert code == 1
+    assert found["pipeline", "file"]["fix"] == "-p NAME"
+
+    for each in path.parent.iterdir():
+        each.unlink()
     code, found = findings(fresh)
     assert code == 1
     assert found["pipeline", "file"]["fix"] == "octo-sync init"

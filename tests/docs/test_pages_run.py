@@ -1,6 +1,7 @@
 """Every command block of the README and of the tutorial runs, in order, in an empty folder, with real processes."""
 
 import re
+import shutil
 
 import pytest
 from tests.docs.terminal import ROOT, Terminal, blocks, command, ready, section
@@ -36,6 +37,8 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path):
     elsewhere = section("When one machine is not enough")  # test_several_machines.py walks it
     with Terminal(tmp_path, ACME_TOKEN="sandbox-token-all") as terminal:
         if page == "README.md":
+            # The reader is in the checkout, which has pipelines of its own.
+            shutil.copytree(ROOT / "pipelines", tmp_path / "work/pipelines")
             # The reader's own service, which the README cannot know.
             assert terminal.type("octo-sync sandbox serve --bookings 300")[0] == 0
         for number, block in enumerate(blocks(page), start=1):

@@ -65,12 +65,12 @@ class Desk:
     def set(self, **settings):
         self.settings |= {f"connections.shop.{key}": value for key, value in settings.items()}
 
-    def look(self, *, write=True):
+    def look(self, *, write=True, name=None):
         """Findings and score."""
         if write:
             self.write()
         with click.Context(command.command):
-            found, services = command._project(None, self.directory, offline=False, quick=False)
+            found, services = command._project(name, self.directory, offline=False, quick=False)
         self.given = [f.fix for f in found if f.fix.name == self.advice]
         return found, score([check for each in services for check in each.checks])
 
@@ -186,6 +186,12 @@ def file_is(wrong):
     return case
 
 
+def one_too_many(desk):
+    desk.write()
+    desk.file.with_name("other.toml").touch()
+    return desk.look(), lambda: desk.look(name="shop")
+
+
 def no_token(desk):
     desk.settings["connections.shop.token"] = {"env": "ADVICE_TOKEN"}
     before = desk.look()
@@ -258,6 +264,7 @@ CASES = {
     "roles": pure(server(("18", False)), server(("18", True))),
     "rule": of_the_copy(another_rule, lambda copy: copy.sync()),
     "init": file_is(""),
+    "which": one_too_many,
     "correct": file_is("[connections.shop]\nnope = 1\n"),
     "token missing": no_token,
     "held": pure(held(["30 bookings are gone"], []), held([], [])),

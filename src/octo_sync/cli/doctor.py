@@ -99,7 +99,9 @@ def _project(name: str | None, directory: Path, *, offline: bool, quick: bool) -
     try:
         loaded, missing = options.without_tokens(directory, name)
     except ConfigError as error:
-        wrong = Finding("pipeline", "file", "fail", str(error), advise("correct" if error.mistakes else "init"))
+        several = len(list((directory / "pipelines").glob("*.toml"))) > 1
+        advice = "correct" if error.mistakes else "which" if several else "init"
+        wrong = Finding("pipeline", "file", "fail", str(error), advise(advice))
         return [wrong, *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes)], []
     found = [Finding("pipeline", "file", "ok", f"{loaded.path} is valid" if not missing else str(loaded.path))]
     found += [Finding("pipeline", "warning", "warn", warning) for warning in loaded.warnings]

@@ -51,6 +51,7 @@ ADVICE: Mapping[str, str] = {
     "rule": "octo-sync sync",  # the rule that is in the file already is followed
     # the pipeline file
     "init": "octo-sync init",  # there is no file that it could replace
+    "which": "-p NAME",  # there are several
     "correct": "correct the file, then octo-sync config validate",
     "token missing": "export {variable}=…   (or a line in .env)",
     # the copy
