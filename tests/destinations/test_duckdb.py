@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -561,9 +562,19 @@ def test_rows_that_swap_a_truth_are_other_rows(open_warehouse):
 def test_a_copy_that_cannot_take_its_place_is_said_in_a_sentence(open_warehouse, tmp_path):
     warehouse, folder = open_warehouse(), tmp_path / "octo"
     (folder / "octo.read.duckdb").mkdir()
-    with pytest.raises(WarehouseError, match="cannot be written"):
+    with pytest.raises(WarehouseError, match=r"octo\.read\.duckdb cannot be written: Is a directory"):
         published(warehouse, folder / "octo.read.duckdb")
     assert left_in(folder) == []
+    warehouse.close()
+
+
+@pytest.mark.parametrize("target", ["/dev/null/read.duckdb", "/proc/nope/read.duckdb", "/sys/read.duckdb"])
+def test_a_place_that_cannot_be_written_is_named_with_what_to_do(open_warehouse, target):
+    warehouse = open_warehouse()
+    with pytest.raises(WarehouseError) as raised:
+        published(warehouse, Path(target))
+    assert str(raised.value).startswith(f"{target} cannot be written: ")
+    assert str(raised.value).endswith("; set publish.path to a place that can be written.")
     warehouse.close()
 
 

@@ -136,7 +136,7 @@ def files(directory=None, mode=0o755, secret=None, **more):
             (desk.directory / ".env").touch()
             (desk.directory / ".env").chmod(secret)
         asked = {
-            "private": [], "secret": [desk.directory / ".env"], "lease": LEASE, "alive": lambda *_: True,
+            "places": {}, "private": [], "secret": [desk.directory / ".env"], "lease": LEASE, "alive": lambda *_: True,
             "writable": lambda _: True, "free": lambda _: 5_000_000_000, "warehouse": None, "storage": None,
         }  # fmt: skip
         return doctor.files(desk.directory / (directory or "."), **asked | more)
@@ -253,6 +253,7 @@ CASES = {
     "clock": wrong_clock,
     "no directory": pure(files("no/where"), files()),
     "not writable": pure(files(writable=lambda _: False), files()),
+    "elsewhere": pure(files(places={"journal": Path("/dev/null/journal.sqlite")}), files()),
     "open directory": pure(files(mode=0o777), files()),
     "open files": pure(files(secret=0o644), files(secret=0o600)),
     "room": pure(files(free=lambda _: 1), files()),

@@ -76,7 +76,7 @@ def files(tmp_path):
 
     def look(**more):
         asked = {
-            "private": [], "secret": [], "lease": None, "alive": lambda *_: True, "writable": lambda _: True,
+            "places": {}, "private": [], "secret": [], "lease": None, "alive": lambda *_: True, "writable": lambda _: True,
             "free": lambda _: 5_000_000_000, "warehouse": None, "storage": None,
         }  # fmt: skip
         return {f.name: f for f in doctor.files(more.pop("directory", project), **(asked | more))}
@@ -135,6 +135,23 @@ def test_somebody_who_works_here_is_named(files, lease, alive, says):
     assert (found.level, found.fix) == ("ok", "")
     assert set(asked) <= {(41, "here")}
     assert found.text == ("serve (pid 41 on here) works here since 03:00:00 UTC" if says == "works" else "free")
+
+
+def test_each_file_elsewhere_that_cannot_be_written_is_named_by_its_key(files, tmp_path):
+    (tmp_path / "file").touch()
+    places = {
+        "destination": files.project / "octo.duckdb",
+        "journal": tmp_path / "file/journal.sqlite",
+        "publish.path": tmp_path / "read/only/read.duckdb",
+    }
+
+    found = files(places=places, writable=lambda folder: folder != tmp_path)
+
+    assert {name for name, finding in found.items() if finding.level == "fail"} == {"journal", "publish.path"}
+    assert found["journal"].text == f"{tmp_path}/file/journal.sqlite cannot be written"
+    assert found["publish.path"].fix == "set publish.path to a place that can be written"
+    assert files(places=places)["journal"].level == "fail"
+    assert "publish.path" not in files(places=places)
 
 
 def test_a_directory_that_cannot_be_written_is_missing_or_open_to_others(files):

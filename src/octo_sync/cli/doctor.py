@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import os
 import shutil
+import tempfile
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
@@ -171,22 +171,35 @@ def _files(loaded: Pipeline) -> list[Finding]:
         contradicted, free = _contradictions(published(loaded))
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
+    places = {"journal": loaded.journal}
+    if isinstance(loaded.destination, Path):
+        places |= {"destination": loaded.destination, "publish.path": loaded.publish.path}
     databases = (loaded.destination, loaded.private_path, loaded.journal, loaded.publish.path)
     settled = pii.is_settled
     follows = Finding("files", "pii", "ok" if settled else "warn", pii.text, NONE if settled else advise("rule"))
     found = files(
         loaded.directory,
+        places={key: place for key, place in places.items() if isinstance(place, Path)},
         private=[each for each in databases if isinstance(each, Path)],
         secret=[folder / ".env" for folder in sorted({loaded.directory, loaded.path.parent})],
         lease=lease,
         alive=alive,
-        writable=lambda p: os.access(p, os.W_OK | os.X_OK),
+        writable=_writable,
         free=lambda p: shutil.disk_usage(p).free,
         warehouse=loaded.destination if isinstance(loaded.destination, Path) else None,
         storage=storage,
     )
     held, kept = ([e.reason for e in entries if e.resource == what] for what in (HELD, KEPT))
     return [*broken, follows, *found, *copy(held, kept, contradicted, free)]
+
+
+def _writable(folder: Path) -> bool:
+    # To root modes say nothing: only a file shows it, which has no name where the system can do without.
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
 
 
 def _server(address: str) -> Finding:

@@ -38,8 +38,14 @@ with open(source, 'rb') as a, open(target, 'wb') as b:
 
 def copy_beside(source: Path, target: Path) -> Path:
     """Copy a file beside the one whose place it will take, flushed; who gives it up removes it."""
-    sweep_copies(target)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sweep_copies(target)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise WarehouseError(
+            f"{target} cannot be written: {error.strerror or error}; set publish.path to a place that can be written."
+        ) from error
     os.close(handle)
     fresh = Path(name)
     with contextlib.ExitStack() as given_up:

@@ -161,4 +161,5 @@ def translated(path: Path) -> Iterator[None]:
         where = f" (line {line[1]})" if line else ""
         raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}{where}") from error
     except OSError as error:
-        raise WarehouseError(f"{path.parent} cannot be written: {error.strerror or error}.") from error
+        place = error.filename2 or error.filename or path.parent
+        raise WarehouseError(f"{place} cannot be written: {error.strerror or error}.") from error

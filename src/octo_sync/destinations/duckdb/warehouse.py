@@ -292,7 +292,6 @@ class DuckDBWarehouse(Destination):
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
         """The one moment in which nothing lands."""
-        target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack, translated(self.path), self._lock:
             fresh: list[tuple[Path, Path]] = []
             for name, file, place in ((MAIN, self.path, target), (PRIVATE, self.private_path, contacts)):

@@ -42,6 +42,7 @@ ADVICE: Mapping[str, str] = {
     # the files
     "no directory": "mkdir -p {path}",
     "not writable": "chmod u+w {path}",
+    "elsewhere": "set {key} to a place that can be written",
     "open directory": "chmod go-w {path}",
     "open files": "chmod 600 {paths}",
     "room": "free some space",

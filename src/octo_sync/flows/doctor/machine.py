@@ -87,6 +87,7 @@ def copy(
 def files(
     directory: Path,
     *,
+    places: Mapping[str, Path],
     private: Iterable[Path],
     secret: Iterable[Path],
     lease: LeaseRow | None,
@@ -100,6 +101,7 @@ def files(
 
     Args:
         directory: The project.
+        places: Files that are written, by key of the pipeline file.
         private: Files that nobody else may read: databases and journal.
         secret: Files that may hold a token.
         lease: Who works here, or worked last.
@@ -109,7 +111,7 @@ def files(
         warehouse: The DuckDB file.
         storage: Storage version of the read copy; None when there is none.
     """
-    found = [_directory(directory, writable), *_modes([*private, *secret])]
+    found = [_directory(directory, writable), *_elsewhere(directory, places, writable), *_modes([*private, *secret])]
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
         held = f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC"
     else:
@@ -132,6 +134,15 @@ def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
         text = f"{here} may be written by other users (mode {mode:04o})"
         return finding("warn", text, advise("open directory", path=here))
     return finding("ok", f"{here} is writable")
+
+
+def _elsewhere(directory: Path, places: Mapping[str, Path], writable: Callable[[Path], bool]) -> Iterable[Finding]:
+    """The files in folders other than the project's that cannot be written."""
+    for key, path in places.items():
+        # Folders that are missing are made.
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        if path.absolute().parent != directory.absolute() and not (above.is_dir() and writable(above)):
+            yield Finding("files", key, "fail", f"{path} cannot be written", advise("elsewhere", key=key))
 
 
 def _there(directory: Path) -> Path:
