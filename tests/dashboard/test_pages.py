@@ -8,7 +8,6 @@ import io
 import json
 import re
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
@@ -107,15 +106,6 @@ def heat_map(page, name):
         )
         found[html.unescape(re.sub("<.*?>", "", title)).strip()] = [cell if cell[0] else None for cell in cells]
     return re.findall(r"<th[^>]*>(.*?)</th>", heads), found
-
-
-def test_the_pages_are_those_of_the_docs():
-    docs = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text(encoding="utf-8")
-    rows = docs.partition("## The pages")[2].partition("| page |")[2].partition("\n\n")[0].splitlines()[2:]
-    titles = [page.title for page in all_pages()]
-    assert titles == [row.split("|")[1].strip() for row in rows], (
-        "docs/dashboard.md: a row for each page, in their order"
-    )
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -118,16 +118,3 @@ def test_every_month_in_a_mart_is_a_date_for_a_time_axis(engine):
     assert types.pop("dim_date.day_of_month") == "integer"
     assert {"coverage.booking_month", "fct_bookings.travel_month", "month_totals.period"} < types.keys()
     assert set(types.values()) == {"date"}
-
-
-def test_the_page_has_every_mart_check_and_question():
-    page = (WAREHOUSE.parent / "docs/warehouse.md").read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    asked = re.findall(r"^\| (\d+) \| (.+) \| ([^|]*) \|$", page, re.MULTILINE)
-
-    there = {f.stem for f in FILES if f.parent.name in ("marts", "checks")}
-    assert there ^ (rows - {"marts", "core", "ops"}) == set(), "docs/warehouse.md: a row for each mart and check"
-    questions = ask.questions(Path("nowhere"))
-    assert [(number, text) for number, text, _ in asked] == [(str(q.number), q.question) for q in questions]
-    for question, (*_, parameters) in zip(questions, asked, strict=True):
-        assert re.findall(r"`(\w+)", parameters) == [parameter.name for parameter in question.parameters]
