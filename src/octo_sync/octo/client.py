@@ -371,13 +371,16 @@ class OctoClient(Typed):
         if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
             what = f"cannot be sent ({type(error).__name__})"
             return RequestRefused(self._voice.say(call, what, "check base_url, headers and the ids in the request"))
+        advice = "try again later"
+        if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+            advice = f"check connections.{self.connection.name}.base_url, or {advice}"
         if isinstance(error, httpx.ConnectTimeout):
             what = f"found nobody answering within {self.connection.limits.connect_timeout:g} s"
         elif isinstance(error, httpx.ConnectError):
             what = f"could not connect ({self._voice.clean(str(error), 120)})"
         else:
             what = f"broke off ({self._voice.clean(str(error), 120) or type(error).__name__})"
-        return _AgainError(ServiceUnavailable(self._voice.say(call, what, "try again later")))
+        return _AgainError(ServiceUnavailable(self._voice.say(call, what, advice)))
 
     def _given_up(self, call: Call[Any], last: ServiceError | None = None) -> RateLimited:
         """The error of a connection that is asked for more patience than it has."""
