@@ -177,6 +177,19 @@ def test_init_keeps_the_file_when_the_service_refuses_or_the_token_is_not_set(em
     assert (empty.directory / "pipelines/acme.toml").exists()
 
 
+def test_publish_and_a_live_verification_need_something_that_landed(fresh):
+    done = fresh("verify", "--live")
+    assert done.returncode == 1
+    assert "run `octo-sync sync` first" in done.stderr
+
+    fresh("verify")  # it makes the databases
+    assert (fresh.directory / "octo.duckdb").exists()
+    done = fresh("publish")
+    assert done.returncode == 1
+    assert "Nothing has landed yet; run `octo-sync sync` first" in done.stderr
+    assert not (fresh.directory / "octo.read.duckdb").exists()
+
+
 # -- doctor -----------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from octo_sync.app.machine import SystemClock, run_until_done
 from octo_sync.app.places import duckdb_warehouse, published, read_file
 from octo_sync.app.project import journal_if_any, make_ports, open_clients, open_connections, run_in_project
 from octo_sync.app.reading import reader as reader_of
-from octo_sync.errors import ConfigError, LeaseHeld, WarehouseError
+from octo_sync.errors import LeaseHeld, WarehouseError
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.horizon import OFFERED, booking_months, documents
 from octo_sync.flows.ports import Ports, Progress, adopt_meanings, booking_dates_mean, booking_days
@@ -84,7 +84,7 @@ def verify_against_service(
 ) -> LiveResult:
     """Fetch again into a scratch warehouse and compare with the read copy; needs no lease, touches nothing of the project."""
     if isinstance(pipeline.destination, Path) and not pipeline.publish.path.exists():
-        raise ConfigError(f"{pipeline.publish.path} does not exist yet; run `octo-sync sync` first.")
+        raise WarehouseError(f"{pipeline.publish.path} does not exist yet; run `octo-sync sync` first.")
     clock, random = SystemClock(), SystemRandom()
 
     async def run() -> LiveResult:

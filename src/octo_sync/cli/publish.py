@@ -7,6 +7,8 @@ import click
 from octo_sync.app.project import run_in_project
 from octo_sync.cli import console, options
 from octo_sync.errors import WarehouseError
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.publish import Published
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.pipeline import Pipeline
 
@@ -21,7 +23,7 @@ def command(loaded: Pipeline) -> int:
     """
     if isinstance(loaded.destination, Path) and loaded.lake is None and not loaded.destination.exists():
         raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
-    published = run_in_project(loaded, "publish", mirror_and_publish)
+    published = run_in_project(loaded, "publish", _publish)
     where = options.published_name(loaded, whole=True)
     code = 3 if published.failed else 0
     failed_checks = [{"name": f.check.name, "rows": len(f.rows.rows)} for f in published.failed]
@@ -38,3 +40,9 @@ def command(loaded: Pipeline) -> int:
         copy = f"{where} ({console.bytes_text(published.size or 0)})"
         console.outcome("published", f"{copy} · {published.marts} marts · {published.checks} checks passed")
     return code
+
+
+def _publish(ports: Ports) -> Published:
+    if not ports.warehouse.query("select 1 from ops.coverage limit 1").rows:
+        raise WarehouseError("Nothing has landed yet; run `octo-sync sync` first.")
+    return mirror_and_publish(ports)
