@@ -303,3 +303,13 @@ def test_the_ci_brings_every_program_that_a_test_looks_for():
 
     assert {"strace", "nginx", "promtool"} <= named
     assert named - brought == {"uv", "bash"}, "these are there anyway"
+
+
+def test_a_hint_to_install_names_an_extra_and_no_package_index():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+
+    named = set(re.findall(r"\{install\('(\w+)'\)\}", code))
+    assert named
+    assert named <= extras.keys()
+    assert not re.findall(r"install ['\"]?octo-sync\[", code)

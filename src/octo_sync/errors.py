@@ -158,3 +158,8 @@ class QueryError(OctoSyncError):
 
 class MassDeletionHeld(OctoSyncError):
     """Too much would be deleted at once; a person must look and allow it."""
+
+
+def install(extra: str) -> str:
+    """What to do where the packages of an extra are missing; octo-sync itself is in no package index."""
+    return f"pip install '.[{extra}]' in the checkout"

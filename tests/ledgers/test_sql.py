@@ -144,7 +144,7 @@ def test_without_psycopg_the_sentence_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        ConfigError, match=r"No driver for postgresql is installed: pip install 'octo-sync\[postgres\]'"
+        ConfigError, match=r"No driver for postgresql is installed: pip install '\.\[postgres\]' in the checkout"
     ):
         read("postgresql://u@h/db", "select 1")
 

@@ -251,5 +251,5 @@ def test_without_the_library_the_sentence_says_what_to_install(book, monkeypatch
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConfigError, match=r"pip install 'octo-sync\[xlsx\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[xlsx\]' in the checkout"):
         read(path)

@@ -11,7 +11,7 @@ import click
 from octo_sync.app.reading import Copy, Query
 from octo_sync.cli import console, guard, options
 from octo_sync.cli.ask import about, answers
-from octo_sync.errors import ConfigError, OctoSyncError, QueryError
+from octo_sync.errors import ConfigError, OctoSyncError, QueryError, install
 from octo_sync.flows import ask
 
 _ROWS, _MOST = 200, 10_000
@@ -37,7 +37,7 @@ def command(project: options.Places) -> None:
     try:
         from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - an extra
     except ImportError:
-        raise ConfigError("octo-sync mcp needs the package mcp: pip install 'octo-sync[mcp]'.") from None
+        raise ConfigError(f"octo-sync mcp needs the package mcp: {install('mcp')}.") from None
     from mcp.types import ToolAnnotations  # noqa: PLC0415 - an extra
 
     tools = _Tools(project)

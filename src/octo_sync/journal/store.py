@@ -16,7 +16,7 @@ from sqlalchemy import Connection, CursorResult, Executable, Select, insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
-from octo_sync.errors import JournalError, LeaseHeld
+from octo_sync.errors import JournalError, LeaseHeld, install
 from octo_sync.journal import sql
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import translated
@@ -63,10 +63,7 @@ def _database(path: Path | str) -> Database:
     try:
         from octo_sync.journal.postgres import PostgresServer  # noqa: PLC0415 - its driver is an extra
     except ImportError:
-        raise JournalError(
-            "The journal is on PostgreSQL, whose driver is not installed here; "
-            "install octo-sync with the extra `postgres`: pip install 'octo-sync[postgres]'."
-        ) from None
+        raise JournalError(f"A journal in PostgreSQL needs the package psycopg: {install('postgres')}.") from None
     return PostgresServer(path)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from octo_sync.destinations.reading import as_texts
 from octo_sync.disk import fsync
-from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError
+from octo_sync.errors import ConfigError, OctoSyncError, WarehouseError, install
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -39,7 +39,7 @@ def translated(root: str, error: type[OctoSyncError] = WarehouseError) -> Iterat
     try:
         from deltalake.exceptions import DeltaError  # noqa: PLC0415 - an extra that few need
     except ImportError:
-        raise ConfigError('Delta tables need delta-rs; install it with pip install "octo-sync[delta]".') from None
+        raise ConfigError(f"Delta tables need the package deltalake: {install('delta')}.") from None
     try:
         yield
     except (DeltaError, OSError) as raised:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from octo_sync.errors import WarehouseError
+from octo_sync.errors import WarehouseError, install
 
 try:
     import psycopg
 except ImportError:
-    raise WarehouseError(
-        "PostgreSQL needs the package psycopg, which is not installed; run `pip install 'octo-sync[postgres]'`."
-    ) from None
+    raise WarehouseError(f"PostgreSQL needs the package psycopg: {install('postgres')}.") from None
 
 Session = psycopg.Connection[Any]

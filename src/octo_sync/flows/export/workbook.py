@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.destinations.reading import as_json
-from octo_sync.errors import ConfigError
+from octo_sync.errors import ConfigError, install
 from octo_sync.flows.export.files import Exported, ExportError, writing
 
 ROWS, COLUMNS, TEXT, NAME = 1_048_576, 16_384, 32_767, 31
@@ -70,7 +70,7 @@ def opened(path: Path) -> Iterator[Any]:
         import xlsxwriter  # noqa: PLC0415 - an extra that few need
         from xlsxwriter.exceptions import XlsxFileError  # noqa: PLC0415 - the same
     except ImportError:
-        raise ConfigError("Writing xlsx needs XlsxWriter: pip install 'octo-sync[xlsx]'.") from None
+        raise ConfigError(f"Writing xlsx needs XlsxWriter: {install('xlsx')}.") from None
     # Rows wait in a file of the library's until the end: in a folder that is the owner's alone, gone afterwards.
     waiting = Path(tempfile.mkdtemp(prefix=f"{path.name}.", dir=path.parent))
     try:

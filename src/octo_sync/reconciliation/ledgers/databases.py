@@ -10,7 +10,7 @@ from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, StatementError
 from sqlalchemy.pool import NullPool
 
-from octo_sync.errors import ConfigError, LedgerError
+from octo_sync.errors import ConfigError, LedgerError, install
 from octo_sync.reconciliation.ledgers import base
 from octo_sync.reconciliation.ledgers.assembling import Found, assemble
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
@@ -87,7 +87,7 @@ def _translated(url: URL, origin: str) -> Iterator[None]:
     try:
         yield
     except (ImportError, NoSuchModuleError):
-        extra = ": pip install 'octo-sync[postgres]'" if url.drivername.startswith("postgres") else ""
+        extra = f": {install('postgres')}" if url.drivername.startswith("postgres") else ""
         raise ConfigError(f"No driver for {url.drivername.split('+')[0]} is installed{extra}.") from None
     except DBAPIError as error:
         said = str(error.orig).strip().splitlines()

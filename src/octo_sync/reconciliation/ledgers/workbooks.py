@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
-from octo_sync.errors import ConfigError, LedgerError
+from octo_sync.errors import ConfigError, LedgerError, install
 from octo_sync.reconciliation.ledgers import base, keeping
 from octo_sync.reconciliation.ledgers.assembling import Found, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
@@ -48,7 +48,7 @@ def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Fou
     try:
         import python_calamine as calamine  # noqa: PLC0415 - an extra that few need
     except ImportError:
-        raise ConfigError("Reading xlsx needs python-calamine: pip install 'octo-sync[xlsx]'.") from None
+        raise ConfigError(f"Reading xlsx needs python-calamine: {install('xlsx')}.") from None
     try:
         with zipfile.ZipFile(path) as archive:
             if (size := sum(item.file_size for item in archive.infolist())) > base.LARGEST:
