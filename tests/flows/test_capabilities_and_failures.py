@@ -123,6 +123,17 @@ async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(sync
     assert copy.differences() == []
 
 
+async def test_a_redirect_is_the_whole_services_fault_and_costs_no_subject_its_tries(project):
+    copy = project(sync={"attempts": 5, "backoff": "0.01s", "backoff_cap": "0.02s"})
+    elsewhere = [httpx.Response(302, headers={"Location": "https://away.example.com/"}) for _ in range(3)]
+
+    def edit(request, _answer):
+        return elsewhere.pop() if api_path(request) == "/supplier" and elsewhere else None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert (result.status, result.quarantined, elsewhere) == ("ok", (), [])
+
+
 async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_else(project):
     """A subscription is never given up, so its tries go beyond what a float can be doubled."""
     subject = Subject("main", SubjectKind.SUBSCRIPTION)

@@ -35,7 +35,8 @@ def test_quarantined_subject_is_left_alone_and_the_others_go_on(journal: Journal
     ("source", "tried", "attempts"),
     [
         (Source.SCHEDULE, 0, None),
-        (Source.CONFIRM, 0, None),
+        (Source.TIMER, 0, None),
+        (Source.CONFIRM, 1, 1),
         (Source.NOTIFICATION, 1, 1),
         (Source.REPAIR, 1, 1),
         (Source.USER, 1, 0),

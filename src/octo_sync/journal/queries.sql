@@ -25,9 +25,9 @@ UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURNING value
 -- - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is.
 -- - Backing off (attempts > 0): the retry's time stands, however often the subject is marked, so that a stream of
 --   notifications never hammers a service that has asked for patience. A person's mark goes through.
--- - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification or a repair is evidence
---   that something changed, so it lifts it too but leaves the failures counted: one more try, not N. A schedule or a
---   confirmation only makes the number grow.
+-- - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification, its confirming looks (a few
+--   for each) or a repair is evidence that something changed, so it lifts it too but leaves the failures counted: one more
+--   try, not N. A schedule or a timer, which come again for ever, only make the number grow.
 ON CONFLICT (connection, kind, "key") DO UPDATE SET
   wanted_seq = excluded.wanted_seq,
   priority = CASE
@@ -41,7 +41,7 @@ ON CONFLICT (connection, kind, "key") DO UPDATE SET
     WHEN subjects.wanted_seq = subjects.landed_seq THEN excluded.marked_at ELSE subjects.marked_at END,
   due_at = CASE
     WHEN subjects.wanted_seq = subjects.landed_seq THEN excluded.due_at
-    WHEN subjects.quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'repair')
+    WHEN subjects.quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'confirm', 'repair')
     THEN excluded.due_at
     WHEN subjects.quarantined_at IS NOT NULL OR (subjects.attempts > 0 AND excluded.source <> 'user')
     THEN subjects.due_at
@@ -49,7 +49,7 @@ ON CONFLICT (connection, kind, "key") DO UPDATE SET
     ELSE subjects.due_at END,
   attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE subjects.attempts END,
   quarantined_at = CASE
-    WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE subjects.quarantined_at END
+    WHEN excluded.source IN ('user', 'notification', 'confirm', 'repair') THEN NULL ELSE subjects.quarantined_at END
 
 -- name: MARK
 -- One mark of many subjects: ?1 a JSON array of [connection, kind, key], none of them twice, ?2 number, ?3 priority,

@@ -56,8 +56,8 @@ class Subjects(Table):
         with it.
 
         A subject that is backing off keeps its retry's time. A quarantined one becomes due again by a person's mark
-        (failures forgiven), by a notification or by a repair (failures still counted: one more try); not by a schedule
-        or a confirmation. See `sql.MARK`.
+        (failures forgiven), by a notification, a confirmation or a repair (failures still counted: one more try); not by a
+        schedule or a timer. See `sql.MARK`.
         """
         due = None if due_at is None else to_text(due_at)
         keys = sorted({key_of(subject) for subject in subjects})

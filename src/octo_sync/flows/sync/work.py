@@ -44,6 +44,8 @@ _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
 """From a tenth of a second to years; what is tried for ever would otherwise wait longer than a float can say."""
 _NOTHING_THERE = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
+_REDIRECTS = range(300, 400)
+"""Where a whole service is sent elsewhere for a while, that is none of its subjects' fault."""
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -347,7 +349,8 @@ class Worker:
             ports.journal.subjects.release([claim])
             self._give_up(subject.connection, error)
             return
-        if isinstance(error, ServiceUnavailable):
+        is_redirect = isinstance(error, RequestRefused) and error.status in _REDIRECTS
+        if isinstance(error, ServiceError) and (isinstance(error, ServiceUnavailable) or is_redirect):
             health.failures += 1
             if health.failures >= max(settings.attempts, ports.connection(subject.connection).limits.concurrency):
                 # Not this subject: the service. Its subjects keep their tries for a better day.
@@ -360,7 +363,7 @@ class Worker:
             ports.journal.subjects.mark(
                 [Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR
             )
-        refused = isinstance(error, RequestRefused | NotFound)
+        refused = isinstance(error, RequestRefused | NotFound) and not is_redirect
         tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
         delay = min(settings.backoff * 2 ** min(claim.attempts, _DOUBLINGS), settings.backoff_cap)
         if isinstance(error, RateLimited) and error.retry_after:
