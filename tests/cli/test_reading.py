@@ -494,3 +494,12 @@ def test_a_pull_is_noted_as_schedule_and_what_a_person_names_as_user(project, se
     project.ok("sync")
 
     assert roads() == {"schedule", "user"}
+
+
+def test_deliveries_of_a_connection_that_left_the_pipeline_are_listed_under_its_name(project):
+    with Journal(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        for name in ("shop", "former"):
+            one = Received(connection=name, endpoint="e", received_at=SystemClock().now(), body=b"{}", type="X")
+            journal.inbox.accept([one])
+            listed = project.ok("webhooks", "list")
+            assert ("connection" in listed, name in listed) == ((name == "former"),) * 2

@@ -196,8 +196,15 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
             await _help(keeper, ports.share)
             return
         backlog = await asyncio.to_thread(journal.subjects.backlog)
-        if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
+        if owed := sum(
+            b.dirty for b in backlog if b.kind != SubjectKind.SUBSCRIPTION and b.connection in ports.clients
+        ):
             events.say(f"{plural(owed, 'subject')} pending from before.")
+        if former := {row.connection for row in await asyncio.to_thread(journal.endpoints.rows)} - ports.clients.keys():
+            events.say(
+                f"{', '.join(sorted(former))}: webhooks still come in though this is no connection of the pipeline, and "
+                "nothing of it is fetched. Put it back, run octo-sync subscriptions remove, and take it out again."
+            )
         await asyncio.to_thread(keeper.check_subscriptions)
         late = await schedules.start() if schedules else ()
         if "full" not in late and await asyncio.to_thread(keeper.never_pulled):

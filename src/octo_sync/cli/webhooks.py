@@ -41,7 +41,7 @@ def list_(loaded: Pipeline, *, last: int, follow: bool, bodies: bool, form: str)
             for delivery in _follow(journal, found):
                 _show(delivery, bodies=bodies)
     if form == "table" and not bodies:
-        _table(found, several=len(loaded.connections) > 1)
+        _table(found, several=len({d.connection for d in found}.union(c.name for c in loaded.connections)) > 1)
         return
     columns = ("received_at", "connection", "type", "about", "marks", "odd", "body")[: 7 if bodies else 6]
     rows = [

@@ -186,7 +186,7 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, marts: Sequence[s
         for name in ports.clients
         if ports.lists_by_booking(name)
     ]
-    if dirty := ports.journal.subjects.dirty_count():
+    if dirty := ports.journal.subjects.dirty_count(connections=ports.clients):
         found.problems.append(f"{dirty} subjects are marked and not yet landed")
     found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantine.entries()]
     found.problems = found.problems or list(marts)
