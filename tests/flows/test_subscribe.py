@@ -18,6 +18,7 @@ from tests.flows.harness import TOKENS, RunningClock, Wire, reply
 from tests.receiver.process import a_pipeline
 
 from octo_sync.errors import AnswerInvalid, AuthenticationRefused, OctoSyncError, ServiceUnavailable
+from octo_sync.flows import horizon
 from octo_sync.flows.webhooks.plan import HEADER, TYPES, hash_of
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.flows.webhooks.subscribe import TOLD_AT, Subscriber, check, close_gap
@@ -313,6 +314,35 @@ async def test_wrong_secrets_move_it_to_a_subscription_of_its_own(shop):
 
     assert assert_good(shop).id != before
     assert (await shop.check()).changed == {}
+
+
+@pytest.mark.parametrize("cause", ["lost", "refused", "another url", "removed"])
+async def test_only_what_was_lost_at_the_service_is_called_lost_and_each_gap_is_closed(shop, cause, monkeypatch):
+    marks = []
+    monkeypatch.setattr(horizon, "subjects", lambda *_: ["everything"])
+
+    def gap(done, url=BASE):
+        told = SimpleNamespace(
+            journal=shop.journal,
+            pipeline=SimpleNamespace(webhooks=SimpleNamespace(url=url)),
+            mark=lambda subjects, _: marks.extend(subjects),
+        )
+        return close_gap(told, "shop", done.endpoint.endpoint)
+
+    first = await shop.run()
+    assert (gap(first), gap(await shop.check()), len(marks)) == ("", "", 1)
+    url = "https://new.example.com" if cause == "another url" else BASE
+    if cause == "lost":
+        shop.service.control("DELETE", f"/admin/subscriptions/{first.subscription_id}")
+    elif cause == "refused":
+        shop.journal.endpoints.refused([first.endpoint.endpoint])
+    elif cause == "removed":
+        await shop.run("remove")
+        await shop.run()
+    told = gap(await shop.check(url), url)
+    assert (told, len(marks)) == (cause if cause in {"lost", "refused"} else "", 2)
+    shop.service.control("DELETE", f"/admin/subscriptions/{shop.one.id}")
+    assert (gap(await shop.check(url), url), len(marks)) == ("lost", 3), "also after it"
 
 
 async def test_a_service_that_shows_headers_tells_of_a_wrong_secret_itself(shop):

@@ -277,7 +277,13 @@ def _subscription(program: Program, ports: Ports, notifier: Notifier) -> Callabl
         program.subscriptions[name] = ensured.state
         if ensured.endpoint is None:
             return
-        if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
+        gap = await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint)
+        if gap == "refused":
+            events.say(
+                f"{name}: a delivery came with a wrong secret or none, so the subscription has a new address and secret; "
+                "a full pull has started."
+            )
+        if gap == "lost":
             text = (
                 f"{name}: the subscription for webhooks was missing or changed at the service and has been restored; "
                 "a full pull has started."

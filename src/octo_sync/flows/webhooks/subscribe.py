@@ -31,6 +31,8 @@ _NONE_HERE = frozenset({404, 405, 501})
 
 TOLD_AT = "told_at_endpoint"
 """The endpoint since whose making every change was told, or everything was asked for."""
+_TOLD_BELOW = "told_at_url"
+"""The journal's setting with the `webhooks.url` of that endpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,8 @@ class Subscriber(Steps):
         if turn.stuck:
             return self._ended("unavailable", _stuck(turn), turn)
         self.journal.endpoints.retire([row.endpoint for row in self.journal.endpoints.rows(self.connection)])
+        # Whoever wants one again has lost none.
+        self.journal.settings.set(TOLD_AT, None, connection=self.connection)
         count = turn.changed["deleted"]
         text = f"{count} deleted at the service" if count else "nothing was there"
         return self._ended("off", f"{text}; `octo-sync subscriptions ensure` makes one again", turn)
@@ -241,17 +245,24 @@ def _stuck(turn: Turn) -> str:
     return f"the service does not let {', '.join(sorted(turn.stuck))} be deleted: remove it there"
 
 
-def close_gap(ports: Ports, connection: str, endpoint: str) -> bool:
-    """Ask for everything once when a connection is told at an address that is not the one it was told at before.
+def close_gap(ports: Ports, connection: str, endpoint: str) -> Literal["lost", "refused", ""]:
+    """Ask for everything once when a connection is told at an address that is not the one it was told at before. Blocking.
 
-    A subscription that was deleted or edited at the service is made again or mended at a new address; what changed until
-    then nobody was told of. Whether it was told before. Blocking.
+    What changed until then nobody was told of. What a person should hear of it: the subscription was deleted or edited at the
+    service (`lost`), or left because of a delivery with a wrong secret or none (`refused`). Empty where there is no gap, or
+    where persons wanted it: it is the first, or `webhooks.url` is another one.
     """
-    before = ports.journal.settings.get(TOLD_AT, connection=connection)
+    settings = ports.journal.settings
+    before = settings.get(TOLD_AT, connection=connection)
     if before == endpoint:
-        return False
+        return ""
     # In this order: who is killed in between asks for it all once more.
     # Marked as a schedule does, so that a pull under way is not over before what it asked for has landed.
     ports.mark(horizon.subjects(ports, [connection]), Source.SCHEDULE)
-    ports.journal.settings.set(TOLD_AT, endpoint, connection=connection)
-    return before is not None
+    below, url = settings.get(_TOLD_BELOW, connection=connection), ports.pipeline.webhooks.url
+    settings.set(_TOLD_BELOW, url, connection=connection)
+    settings.set(TOLD_AT, endpoint, connection=connection)
+    if before is None or below not in (None, url):
+        return ""
+    rows = ports.journal.endpoints.rows(connection, retired=True)
+    return "refused" if any(row.endpoint == before and row.refused_at for row in rows) else "lost"
