@@ -123,6 +123,18 @@ def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):
     assert left.returncode == 3
 
 
+def test_a_serve_that_was_killed_is_missed_though_it_had_pulled_well(project):
+    with Journal(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        journal.runs.start("serve", "shop", run_id="served", fence=1)
+        journal.runs.start("pull", "shop", run_id="pulled", fence=1)
+        journal.runs.end("pulled", "ok")
+    left = project("status")
+
+    assert re.search(r"^Last run +pull ok ", left.stdout, re.MULTILINE)
+    assert re.search(r"^Earlier +serve cut off, begun .* \(run served\)$", left.stdout, re.MULTILINE)
+    assert left.returncode == 3
+
+
 def test_every_worker_is_named_also_one_that_has_nothing_to_do(project):
     rows = [
         ("worker 7", os.getpid()),

@@ -119,13 +119,17 @@ def _last_run(found: Status, now: datetime) -> None:
     if run is None:
         console.label("Last run", "none yet: octo-sync sync")
         return
-    if run.status == "running":
-        _unended(run, found.running, age(now - run.started_at))
-    else:
-        _ended(run, now, "Last run")
+    _run(run, found.running, now, "Last run")
     for each in found.failures:
         if each is not run:
-            _ended(each, now, "Earlier")
+            _run(each, found.running, now, "Earlier")
+
+
+def _run(run: Run, running: Running | None, now: datetime, label: str) -> None:
+    if run.status == "running":
+        _unended(run, running, age(now - run.started_at), label)
+    else:
+        _ended(run, now, label)
 
 
 def _ended(run: Run, now: datetime, label: str) -> None:
@@ -139,14 +143,14 @@ def _ended(run: Run, now: datetime, label: str) -> None:
         console.label("", console.clean(run.error))
 
 
-def _unended(run: Run, running: Running | None, ago: str) -> None:
+def _unended(run: Run, running: Running | None, ago: str, label: str) -> None:
     """A run without an end: the line above may say it already, or its process may be gone."""
     if running is None:
         word = console.styled("cut off", fg="red", bold=True)
-        console.label("Last run", f"{run.command} {word}, begun {ago} ago  (run {run.run_id})")
+        console.label(label, f"{run.command} {word}, begun {ago} ago  (run {run.run_id})")
     elif running.owner.partition(",")[0] != run.command:
         word = console.styled("running", fg="cyan", bold=True)
-        console.label("Last run", f"{run.command}, {word} since {ago}  (run {run.run_id})")
+        console.label(label, f"{run.command}, {word} since {ago}  (run {run.run_id})")
 
 
 def _readers(published: dict[str, Any] | None, now: datetime) -> None:

@@ -200,12 +200,14 @@ class Status:
     def failures(self) -> list[Run]:
         """Runs that did not end well and that nothing has made good.
 
-        Of each command the last one, up to the one that last pulled well: whatever failed before it was done again.
+        Of each command the last one, up to the one that last pulled well: whatever failed before it was done again. But one
+        that nobody carries on was cut off, however many pulls it had begun and ended itself.
         """
         pulled = next((n for n, run in enumerate(self.runs) if run.status == "ok" and run.command in _PULLS), None)
-        # A run that nobody carries on was cut off; of several workers there is none that keeps, for a moment.
-        going_on = ("ok", "running") if self.running or self.workers else ("ok",)
-        return [run for run in self.runs[:pulled] if run.status not in going_on]
+        # Of several workers there is none that keeps, for a moment.
+        going_on = bool(self.running or self.workers)
+        failed = {run.run_id for run in self.runs[:pulled] if run.status not in ("ok", "running")}
+        return [r for r in self.runs if r.run_id in failed or (r.status == "running" and not going_on)]
 
 
 def status(
