@@ -18,6 +18,7 @@ from octo_sync.app.machine import SystemClock
 from octo_sync.app.places import duckdb_warehouse
 from octo_sync.flows.sync.due import THINNED
 from octo_sync.journal import Journal, Received
+from octo_sync.model import Source, Subject, SubjectKind
 
 READING = [
     ["status"],
@@ -100,6 +101,26 @@ def test_status_says_that_webhooks_have_gone_quiet_and_that_looks_were_left_out(
     assert re.search(r" · call budget too short for every confirming look \(3[01] min ago\)$", line)
     (line,) = re.findall(r"^Webhooks .*$", told, re.MULTILINE)
     assert re.search(r"deliveries in 24 h, last \d+ (s|min) ago$", line), "neither any more"
+
+
+def test_status_says_that_there_is_no_subscription_whether_it_was_refused_or_lost(project):
+    file = project.directory / "pipelines" / "shop.toml"
+    file.write_text(file.read_text() + '\n[webhooks]\nurl = "https://hooks.example.com"\n')
+
+    def lacks():
+        return "no subscription at the service; octo-sync subscriptions ensure says why" in project.ok("status")
+
+    with Journal(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        never = lacks()
+        journal.subjects.mark([Subject("shop", SubjectKind.SUBSCRIPTION)], Source.SCHEDULE)
+        journal.subjects.landed(journal.subjects.claim(1, run_id="r"), run_id="r")
+        refused = lacks()
+        journal.endpoints.add("e" * 32, connection="shop", secret_hash="0" * 64)
+        journal.endpoints.activate("e" * 32, "subscription")
+        there = lacks()
+        journal.endpoints.subscription_gone("shop", "subscription")
+        lost = lacks()
+    assert (never, refused, there, lost) == (False, True, False, True)
 
 
 def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):

@@ -190,12 +190,17 @@ def _fresh(connection: ConnectionStatus) -> str:
 
 def _webhooks(connection: ConnectionStatus, now: datetime) -> None:
     hooks, name = connection.webhooks, connection.name
+    none = console.styled("no subscription at the service; octo-sync subscriptions ensure says why", fg="yellow")
     if hooks is None:
         if connection.webhooks_removed_at:
             console.label("Webhooks", f"{name}  off, removed on request (octo-sync subscriptions ensure)")
+        elif connection.lacks_subscription:
+            console.label("Webhooks", f"{name}  {none}")
         return
     last = f"last {age(now - hooks.last_delivery_at)} ago" if hooks.last_delivery_at else "none yet"
     text = f"{name}  {hooks.last_day:,} deliveries in 24 h, {last}"
+    if connection.lacks_subscription:
+        text += f" · {none}"
     if hooks.odd:
         text += f" · {hooks.odd:,} odd"
     if hooks.silent is not None:

@@ -111,6 +111,8 @@ class ConnectionStatus:
     """When a person removed the subscription; until `subscriptions ensure` none is made again."""
     was_told: bool = False
     """Whether it ever had a subscription."""
+    wants_webhooks: bool = False
+    """Whether the pipeline has an address for them."""
     permits: str | None = None
     """The pace that its service permits, as far as that is known."""
     staleness: float | None = None
@@ -135,8 +137,17 @@ class ConnectionStatus:
     @property
     def has_lost_subscription(self) -> bool:
         """Whether it had a subscription and has none, though nobody removed it; what cannot be asked now counts as there."""
-        has_one = self.webhooks is not None and self.webhooks.subscription_id is not None
-        return self.was_told and not has_one and self.webhooks_removed_at is None
+        return self.was_told and not self._has_subscription and self.webhooks_removed_at is None
+
+    @property
+    def lacks_subscription(self) -> bool:
+        """Whether it is to have a subscription and has none: it was lost, or the service was asked and refuses it."""
+        asked = self.kinds.get(SubjectKind.SUBSCRIPTION, KindStatus("")).verified and self.webhooks_removed_at is None
+        return self.wants_webhooks and (self.has_lost_subscription or bool(asked and not self._has_subscription))
+
+    @property
+    def _has_subscription(self) -> bool:
+        return self.webhooks is not None and self.webhooks.subscription_id is not None
 
     def stale(self, limit: float) -> bool:
         """Whether something in the horizon was not verified within `limit` seconds."""
@@ -315,6 +326,7 @@ def _webhooks(
         subscriptions[row.connection] = row.subscription_id or subscriptions.get(row.connection)
     for name, each in found.items():
         each.webhooks_removed_at = _noted_at(journal, REMOVED, connection=name)
+        each.wants_webhooks = pipeline is not None and bool(pipeline.webhooks.url)
         each.was_told = journal.settings.get(TOLD_AT, connection=name) is not None
         if name in subscriptions:
             counts = journal.inbox.counts(now - timedelta(days=1), connection=name)
