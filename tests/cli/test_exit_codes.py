@@ -194,6 +194,9 @@ def test_a_refused_token_is_exit_4_after_at_most_3_calls_and_deletes_nothing(pro
     assert "revoked-xyzzy" not in done.stdout + done.stderr
     assert 1 <= len(requests) <= 3
     assert project.json("tables", "--digests")["tables"] == before
+    assert "nothing is fetched: the token is refused (401), " in project("status").stdout
+    project.ok("sync")
+    assert "nothing is fetched" not in project.ok("status")
 
 
 def test_some_connections_failing_is_exit_5_and_the_others_are_there(fresh):

@@ -84,8 +84,11 @@ def _report(found: Status, project: options.Places, published: dict[str, Any] | 
     _readers(published, now)
     _next_runs(found, now)
     for connection in found.connections:
-        colour = "green" if connection.complete else "yellow"
+        colour = "green" if connection.complete and not connection.given_up else "yellow"
         more = f" · {connection.backlog} pending" if connection.backlog else ""
+        if connection.given_up:
+            at, why = connection.given_up
+            more += f" · nothing is fetched: {why}, {age(now - at)} ago; octo-sync doctor says more"
         if booked := next((k.booked for k in connection.kinds.values() if k.booked), None):
             more += f" · bookings only as made since {booked.start}: the service lists by day of booking"
         more += f" · the service permits {connection.permits}" if connection.permits else ""

@@ -19,6 +19,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 **_fields(c, "complete", "open", "permits", "backlog", "quarantined"),
                 "held_deletions": c.held,
                 "missing_fields": c.kept,
+                "given_up": None if c.given_up is None else {"at": c.given_up[0], "why": c.given_up[1]},
                 "webhooks": None if c.webhooks is None else asdict(c.webhooks),
                 "webhooks_removed_at": c.webhooks_removed_at,
                 "kinds": [_kind(k) for k in c.kinds.values()],

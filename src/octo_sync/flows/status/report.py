@@ -11,6 +11,7 @@ from typing import Any
 
 from octo_sync.flows.ports import booking_dates_mean, booking_days
 from octo_sync.flows.privacy.rule import Rule, rule
+from octo_sync.flows.sync.breaker import GIVEN_UP
 from octo_sync.flows.sync.drift import KEPT
 from octo_sync.flows.sync.due import THINNED
 from octo_sync.flows.sync.paces import known_pace
@@ -111,6 +112,8 @@ class ConnectionStatus:
     """When a person removed the subscription; until `subscriptions ensure` none is made again."""
     was_told: bool = False
     """Whether it ever had a subscription."""
+    given_up: tuple[datetime, str] | None = None
+    """When and why nothing more was fetched, though something is pending; None once anything was fetched since."""
     wants_webhooks: bool = False
     """Whether the pipeline has an address for them."""
     permits: str | None = None
@@ -289,6 +292,11 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
         oldest = [k.oldest for k in pulled if k.oldest]
         connection.age = _age(now, oldest, max((k.newest for k in pulled if k.newest), default=None))
         connection.verified = bool(oldest) and all(k.verified == k.subjects for k in pulled)
+        if connection.backlog and (noted := journal.settings.get(GIVEN_UP, connection=name)):
+            text, _, why = noted.partition(" ")
+            at = datetime.fromisoformat(text)
+            if all(k.newest is None or k.newest <= at for k in connection.kinds.values()):
+                connection.given_up = at, why
         connection.staleness = max((s for k in pulled if (s := k.staleness(now)) is not None), default=None)
 
 

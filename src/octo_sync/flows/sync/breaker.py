@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Covered
-from octo_sync.errors import AuthenticationRefused, ServiceError
+from octo_sync.errors import AuthenticationRefused, RateLimited, ServiceError
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 _HEAVY = 2
@@ -12,6 +12,8 @@ _HEAVY = 2
 _AT_ONCE = 2
 """Fetches of one subject within a pause: the first sees the change, the second whatever came while it was under way."""
 _PRUNE = 4096
+GIVEN_UP = "given_up"
+"""The journal's setting that says when a connection was given up last, and why."""
 
 
 @dataclass(slots=True)
@@ -25,6 +27,16 @@ class Trouble:
     def refused(self) -> bool:
         """Whether the token was."""
         return isinstance(self.error, AuthenticationRefused)
+
+    @property
+    def why(self) -> str:
+        """In our own words: a service's may be about a person, and this is kept."""
+        status = self.error.status
+        if self.refused:
+            return f"the token is refused ({status})" if status else "the token is refused"
+        if isinstance(self.error, RateLimited):
+            return "the service permits no more for now"
+        return f"the service answers {status}" if status else "the service does not answer"
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from octo_sync.errors import (
     ServiceUnavailable,
 )
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.sync.breaker import Health, Throttle, Trouble
+from octo_sync.flows.sync.breaker import GIVEN_UP, Health, Throttle, Trouble
 from octo_sync.flows.sync.fetch import Fetched, Fetcher
 from octo_sync.flows.sync.land import Lander
 from octo_sync.flows.sync.paces import Paces
@@ -326,6 +326,8 @@ class Worker:
         if not health.stopped:
             health.stopped, health.unwell = Trouble(connection, error), error
             health.stopped_at = asyncio.get_running_loop().time()
+            noted = f"{self.ports.clock.now().isoformat()} {health.stopped.why}"
+            self.ports.journal.settings.set(GIVEN_UP, noted, connection=connection)
 
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
         ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject
