@@ -5,9 +5,10 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from octo_sync.dashboard.columns import BOOKING
 from octo_sync.dashboard.days import month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
-from octo_sync.dashboard.links import booking_page, booking_text, bookings_page, month_page
+from octo_sync.dashboard.links import bookings_page, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Column, Table, listed
 from octo_sync.flows.periods import CAUSES, TOTALS, compared_at
@@ -153,7 +154,7 @@ def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Ta
         "Adjustments of closed months, the latest first",
         changes,
         Column("Travel month", "month", "period"),
-        Column("Booking", "text", booking_text, href=booking_page),
+        BOOKING,
         Column("Cause", "text", lambda row: CAUSES[row["cause"]]),
         Column("Net", "money", "net_adjustment"),
         Column("Retail", "money", "retail_adjustment"),

@@ -1,13 +1,11 @@
 """What pages say of a booking and a departure in a row, and the addresses of their own pages."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import MAXYEAR, MINYEAR, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard.days import month_days
-from octo_sync.dashboard.view import Column
 from octo_sync.flows import wording
 from octo_sync.model import zone_of
 
@@ -74,20 +72,6 @@ def month_page(number: str, kind: str, month: str, **only: date | str) -> Callab
 def occupancy_page(first: date, last: date, product: str | None, place: str) -> str:
     """The address of the page Occupancy of these days, and of a product alone, at one of its places."""
     return address("occupancy", place, first=first, last=last, product=product)
-
-
-def leading(href: Callable[[Any], str], *columns: Column) -> list[Column]:
-    """The same columns, which all lead to one page: amounts and guests to the bookings that they are of."""
-    return [replace(column, href=href) for column in columns]
-
-
-def known_text(without: str) -> Callable[[Mapping[str, Any]], str | None]:
-    """Of how many of a row's bookings an amount is known: `32 of 51`; `without` is the column that counts the others."""
-
-    def told(row: Mapping[str, Any]) -> str | None:
-        return None if row["bookings"] is None else f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
-
-    return told
 
 
 def difference_page(row: Mapping[str, Any]) -> str:

@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import charts
+from octo_sync.dashboard.columns import SOLD, leading
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, known_text, leading
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_to
 from octo_sync.dashboard.view import Chart, Column, listed
@@ -295,14 +296,7 @@ def _revenue_of(
             lines,
             Column("Travel month", "month", "travel_month"),
             Column("Channel", "text", "channel_name"),
-            *leading(
-                behind,
-                Column("Bookings", "number", "bookings", none="unknown"),
-                Column("Guests", "number", "guests", none="unknown"),
-                Column("Retail", "money", "retail_amount", none="unknown"),
-                Column("Net", "money", "net_amount", none="unknown"),
-                Column("With net price", "number", known_text("without_net"), none="unknown"),
-            ),
+            *leading(behind, *SOLD),
             *([Column("Retail a year earlier", "money", year_before, none="unknown")] if ago else []),
         ),
         download="fct_bookings",

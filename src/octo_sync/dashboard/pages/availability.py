@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from octo_sync.dashboard import charts
+from octo_sync.dashboard.columns import leading
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import address, departure_page, leading, occupancy_page, start_text
+from octo_sync.dashboard.links import address, departure_page, occupancy_page, start_text
 from octo_sync.dashboard.pages.occupancy import MOST_DAYS
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from octo_sync.dashboard.columns import BOOKING, STATUS, TRAVELS
 from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import (
-    booking_page,
     booking_text,
     departure_page,
     difference_page,
     fields_text,
     start_text,
     status_text,
-    travel_text,
     venue_time,
 )
 from octo_sync.dashboard.pages.reconcile import BOTH_VALUES, BUCKET, FIELD, difference
@@ -71,9 +70,9 @@ def _several(found: Sequence[_Row]) -> Section:
     table = listed(
         "Bookings that go by this",
         found,
-        Column("Booking", "text", booking_text, href=booking_page),
-        Column("Status", "text", lambda row: status_text(row["status"])),
-        Column("Travels", "date", travel_text, none="open"),
+        BOOKING,
+        STATUS,
+        TRAVELS,
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
         Column("Guests", "number", "pax_count", none="unknown"),
@@ -171,7 +170,7 @@ def _versions(rows: Sequence[_Row]) -> Item:
         Column("Until", "instant", "valid_to_utc", none="now"),
         Column("Learnt by", "text", "source"),
         Column("What changed", "text", _changed),
-        Column("Status", "text", lambda row: status_text(row["status"])),
+        STATUS,
         Column("Travels", "date", "travel_date", none="open"),
         Column("Product", "text", "product_name"),
         Column("Guests", "number", "pax_count", none="unknown"),

@@ -5,19 +5,10 @@ from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import pictures
+from octo_sync.dashboard.columns import BOOKING, STATUS, TRAVELS, known_text, leading
 from octo_sync.dashboard.days import DAY, SPANS, year_earlier
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import (
-    address,
-    booking_page,
-    booking_text,
-    departure_page,
-    known_text,
-    leading,
-    status_text,
-    travel_text,
-    venue_time,
-)
+from octo_sync.dashboard.links import address, departure_page, status_text, venue_time
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, View, listed
@@ -116,9 +107,9 @@ def build(source: Source, filters: Filters) -> View:
     shown = listed(
         "Bookings",
         rows,
-        Column("Booking", "text", booking_text, href=booking_page),
-        Column("Status", "text", lambda row: status_text(row["status"])),
-        Column("Travels", "date", travel_text, none="open", href=departure_page),
+        BOOKING,
+        STATUS,
+        *leading(departure_page, TRAVELS),
         Column("Made", "date", "booking_date", none="unknown"),
         *_afterwards(kind),
         Column("Product", "text", "product_name"),

@@ -6,8 +6,9 @@ from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
+from octo_sync.dashboard.columns import leading
 from octo_sync.dashboard.days import DAY, SPANS, month_days, month_start, months
-from octo_sync.dashboard.links import bookings_page, columns_of, leading
+from octo_sync.dashboard.links import bookings_page, columns_of
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed

@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
+from octo_sync.dashboard.columns import known_text, leading
 from octo_sync.dashboard.days import month_days, month_end, month_start, months, year_earlier
-from octo_sync.dashboard.links import bookings_page, known_text, leading
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.sums import per

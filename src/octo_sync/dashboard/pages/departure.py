@@ -4,17 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from octo_sync.dashboard.columns import BOOKING, STATUS
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import (
-    booking_page,
-    booking_text,
-    ended_text,
-    free_text,
-    has_left,
-    start_text,
-    status_text,
-    venue_time,
-)
+from octo_sync.dashboard.links import ended_text, free_text, has_left, start_text, status_text, venue_time
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
@@ -110,8 +102,8 @@ def _is_held(row: dict[str, Any], now: datetime) -> bool:
 
 def _columns() -> list[Column]:
     return [
-        Column("Booking", "text", booking_text, href=booking_page),
-        Column("Status", "text", lambda row: status_text(row["status"])),
+        BOOKING,
+        STATUS,
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Tickets", "text", "tickets"),
         Column("Codes", "text", "codes", none=""),

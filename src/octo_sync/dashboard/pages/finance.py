@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from octo_sync.dashboard import closing, money_tiles, pictures
+from octo_sync.dashboard.columns import known_text, leading
 from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import bookings_page, columns_of, known_text, leading, month_page
+from octo_sync.dashboard.links import bookings_page, columns_of, month_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.sums import CURRENCY, KNOWN, all_together

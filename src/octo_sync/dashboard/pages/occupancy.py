@@ -6,17 +6,9 @@ from functools import partial
 from typing import Any
 
 from octo_sync.dashboard import charts, heat_map
+from octo_sync.dashboard.columns import STATUS, leading
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import (
-    address,
-    departure_page,
-    ended_text,
-    full_text,
-    leading,
-    occupancy_page,
-    start_text,
-    status_text,
-)
+from octo_sync.dashboard.links import address, departure_page, ended_text, full_text, occupancy_page, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Block, Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -261,7 +253,7 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Start", "text", start_text, href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
-        *([] if which else [Column("Status", "text", lambda row: status_text(row["status"]))]),
+        *([] if which else [STATUS]),
         *([Column("Sold out", "yes", lambda row: row["state"] == "sold out")] if "sold out" in which else []),
         Column("Free", "number", _free, none="unknown"),
         Column("Full", "number", full_text, none="unknown"),

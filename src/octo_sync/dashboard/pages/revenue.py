@@ -5,8 +5,9 @@ from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import money_tiles, pictures
+from octo_sync.dashboard.columns import SOLD, leading
 from octo_sync.dashboard.days import month_end
-from octo_sync.dashboard.links import bookings_page, columns_of, known_text, leading, month_page, occupancy_page
+from octo_sync.dashboard.links import bookings_page, columns_of, month_page, occupancy_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.sums import per
@@ -121,11 +122,7 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
                 Column("Channel", "text", "channel_name"),
                 *leading(
                     lambda row: bookings_page(row, "sold", first, last),
-                    Column("Bookings", "number", "bookings"),
-                    Column("Guests", "number", "guests", none="unknown"),
-                    Column("Retail", "money", "retail_amount", none="unknown"),
-                    Column("Net", "money", "net_amount", none="unknown"),
-                    Column("With net price", "number", known_text("without_net")),
+                    *SOLD,
                     Column("Seller's margin", "money", "margin_amount", none="unknown"),
                 ),
                 most=_ROWS,

@@ -9,16 +9,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from octo_sync.dashboard import changes_text, own_holds, usual_days
-from octo_sync.dashboard.links import (
-    address,
-    booking_page,
-    departure_page,
-    ended_text,
-    free_text,
-    full_text,
-    has_left,
-    start_text,
-)
+from octo_sync.dashboard.columns import REFERENCE
+from octo_sync.dashboard.links import address, departure_page, ended_text, free_text, full_text, has_left, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.sums import known_sum
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
@@ -244,7 +236,7 @@ def _holds(rows: _Rows, now: datetime) -> Section:
     table = listed(
         "Holds that lapse in the next 24 hours, or travel today or tomorrow",
         rows,
-        Column("Booking", "text", "reference", href=booking_page),
+        REFERENCE,
         Column("Lapses in", "text", lapses_in, none="unknown"),
         Column("At the venue", "text", _lapses),
         Column(
@@ -281,7 +273,7 @@ def _changes(rows: _Rows, canaries: int, since: str, choices: Sequence[tuple[str
     table = listed(
         f"Bookings that changed in the last {words}",
         told,
-        Column("Booking", "text", "reference", href=booking_page),
+        REFERENCE,
         Column("What", "text", changes_text.what),
         Column("Before → now", "text", changes_text.before_and_now),
         Column("Travels", "date", "travel_date", none="open", href=departure_page),
