@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from octo_sync.flows.ports import Ports
-from octo_sync.journal import ReconciliationRun, StoredDifference
+from octo_sync.journal import ReconciliationRun
 from octo_sync.reconciliation.model import Bucket
 from octo_sync.tables.reconciliation import RECON_RESULTS, RECON_RUNS
 from octo_sync.tables.schema import Table
@@ -44,7 +44,8 @@ def mirror_reconciliations(ports: Ports) -> bool:
         return False
     differences = journal.reconciliations.differences()
     runs = [_run(run, revision) for run in journal.reconciliations.runs(None, _MOST_RUNS)]
-    warehouse.write_log("ops.recon_results", map(_result, differences), replace=True)
+    results = [row_of(RECON_RESULTS, one, {"delta_amount": _amount(one.delta_amount)}) for one in differences]
+    warehouse.write_log("ops.recon_results", results, replace=True)
     warehouse.write_log("ops.recon_runs", runs, replace=True)
     log.info("action=mirror_reconciliations run=%s rows=%d", ports.run_id, len(differences))
     return True
@@ -54,14 +55,10 @@ def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
     # A run that compared counted every bucket, those of no item too.
     counts = {name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in map(str, Bucket)}
     totals = json.dumps(list(run.totals), ensure_ascii=False)
-    return _row(RECON_RUNS, run, {**counts, "control_totals": totals, "revision": revision})
+    return row_of(RECON_RUNS, run, {**counts, "control_totals": totals, "revision": revision})
 
 
-def _result(one: StoredDifference) -> Mapping[str, Any]:
-    return _row(RECON_RESULTS, one, {"delta_amount": _amount(one.delta_amount)})
-
-
-def _row(table: Table, kept: object, made: Mapping[str, Any]) -> Mapping[str, Any]:
+def row_of(table: Table, kept: object, made: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is `made` for a row, and for all other columns what the journal has."""
     others = [column.name for column in table.columns if column.name not in made]
     return {**made, **{name: getattr(kept, _KEPT.get(name, name.removesuffix("_utc"))) for name in others}}

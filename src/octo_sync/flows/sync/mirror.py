@@ -1,12 +1,14 @@
 """What the journal knows, copied into the warehouse for those who look in SQL, and shown to them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from octo_sync.flows.periods import mirror_closings
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import Published, publish_everywhere
-from octo_sync.flows.reconcile.tables import mirror_reconciliations
+from octo_sync.flows.reconcile.tables import mirror_reconciliations, row_of
 from octo_sync.model import SubjectKind
+from octo_sync.tables.ops import CONNECTIONS, QUARANTINE, RUNS, UNANSWERED
 
 
 def mirror_and_publish(ports: Ports) -> Published:
@@ -23,25 +25,10 @@ def mirror(ports: Ports) -> None:
     """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
     journal, warehouse = ports.journal, ports.warehouse
     counts = ("requests", "subjects", "unchanged", "rows_written")
-    warehouse.write_log(
-        "ops.runs",
-        [
-            _row(run, "run_id", "command", "pipeline", "status", "error")
-            | {"started_at_utc": run.started_at, "ended_at_utc": run.ended_at}
-            | {name: run.counts.get(name) for name in counts}
-            for run in journal.runs.last(200)
-        ],
-    )
-    warehouse.write_log(
-        "ops.quarantine",
-        [
-            _row(q, "resource", "key", "path", "reason")
-            | {"connection_id": q.connection, "seen_count": q.count}
-            | {"first_at_utc": q.first_at, "last_at_utc": q.last_at}
-            for q in journal.quarantine.entries()
-        ],
-        replace=True,
-    )
+    runs = [row_of(RUNS, run, {name: run.counts.get(name) for name in counts}) for run in journal.runs.last(200)]
+    warehouse.write_log("ops.runs", runs)
+    quarantined = [row_of(QUARANTINE, entry, {"seen_count": entry.count}) for entry in journal.quarantine.entries()]
+    warehouse.write_log("ops.quarantine", quarantined, replace=True)
     warehouse.write_log("ops.unanswered", _unanswered(ports), replace=True)
     mirror_reconciliations(ports)
     mirror_closings(ports)
@@ -49,10 +36,13 @@ def mirror(ports: Ports) -> None:
         "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )
     supplier = dict(suppliers.rows)
-    rows = [
-        _row(client.connection, "role", "base_url", "business_time_zone")
-        | {"connection_id": name, "channel": client.connection.channel or name, "supplier_id": supplier.get(name)}
-        | {"capabilities": ",".join(client.connection.capabilities), "is_active": True}
+    rows: list[Mapping[str, Any]] = [
+        row_of(
+            CONNECTIONS,
+            client.connection,
+            {"connection_id": name, "channel": client.connection.channel or name, "supplier_id": supplier.get(name)}
+            | {"capabilities": ",".join(client.connection.capabilities), "is_active": True},
+        )
         for name, client in ports.clients.items()
     ]
     former = warehouse.query("select * from core.connections").records()
@@ -60,7 +50,7 @@ def mirror(ports: Ports) -> None:
     warehouse.write_log("core.connections", rows, replace=True)
 
 
-def _unanswered(ports: Ports) -> list[dict[str, Any]]:
+def _unanswered(ports: Ports) -> list[Mapping[str, Any]]:
     """What is owed and has no row in `ops.coverage`: what no answer ever spoke of would otherwise pass for complete."""
     owed = [
         row.subject
@@ -70,14 +60,4 @@ def _unanswered(ports: Ports) -> list[dict[str, Any]]:
         if row.dirty
     ]
     answered = ports.warehouse.covered(owed)
-    return [
-        _row(subject, "key", "product_id", "option_id", "travel_month")
-        | {"connection_id": subject.connection, "resource": str(subject.kind)}
-        for subject in owed
-        if subject not in answered
-    ]
-
-
-def _row(of: object, *columns: str) -> dict[str, Any]:
-    """The columns of a row that are called as what it is about calls them."""
-    return {column: getattr(of, column) for column in columns}
+    return [row_of(UNANSWERED, subject, {"resource": str(subject.kind)}) for subject in owed if subject not in answered]
