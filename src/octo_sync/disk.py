@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-__all__ = ["fsync"]
+__all__ = ["fsync", "rename"]
 
 
 def fsync(path: Path) -> None:
@@ -13,3 +13,9 @@ def fsync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def rename(fresh: Path, path: Path) -> None:
+    """Give a file or folder another one's place, for good: the folder around it is on the disk, too."""
+    fresh.replace(path)
+    fsync(path.parent)

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from octo_sync.destinations.delta.lake import Landed
-from octo_sync.destinations.duckdb.files import rename, schema_of_file
-from octo_sync.disk import fsync
+from octo_sync.destinations.duckdb.files import schema_of_file
+from octo_sync.disk import fsync, rename
 from octo_sync.errors import WarehouseError, WarehouseLocked
 
 

@@ -17,7 +17,7 @@ from octo_sync.destinations.base import FileSize
 from octo_sync.destinations.ddl import MAIN, PRIVATE, quoted
 from octo_sync.destinations.duckdb.migrations import version_of
 from octo_sync.destinations.duckdb.transactions import stopping_after, translated
-from octo_sync.disk import fsync
+from octo_sync.disk import fsync, rename
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -221,9 +221,3 @@ def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterato
             continue
         first, following = (f"make_date({(m - 1) // 12}, {(m - 1) % 12 + 1}, 1)" for m in (month, month + 1))
         yield f"where local_date >= {first} and local_date < {following}", order
-
-
-def rename(fresh: Path, path: Path) -> None:
-    """Give a file another one's name, for good: the directory is on the disk, too."""
-    fresh.replace(path)
-    fsync(path.parent)

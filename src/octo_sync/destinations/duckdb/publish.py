@@ -18,8 +18,9 @@ import duckdb
 
 from octo_sync.destinations.base import Draft, Rows
 from octo_sync.destinations.ddl import quoted
-from octo_sync.destinations.duckdb.files import database, rename
+from octo_sync.destinations.duckdb.files import database
 from octo_sync.destinations.duckdb.transactions import transaction, translated
+from octo_sync.disk import rename
 from octo_sync.errors import WarehouseError
 
 _COPY = "warehouse"

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from octo_sync.disk import fsync
+from octo_sync.disk import fsync, rename
 from octo_sync.journal import locked
 
 COMPANIONS = (".wal", "-wal", "-shm", "-journal")
@@ -44,8 +44,7 @@ def give_order(order: Path, targets: Sequence[Path], tag: str) -> None:
     draft.write_text(json.dumps({"tag": tag, "targets": [str(t.resolve()) for t in targets]}), encoding="utf-8")
     draft.chmod(0o600)
     fsync(draft)
-    draft.replace(order)
-    fsync(order.parent)
+    rename(draft, order)
 
 
 def withdraw(order: Path, targets: Iterable[Path]) -> None:
@@ -73,8 +72,7 @@ def place(order: Path) -> list[Path]:
                 if old.exists():
                     aside = _aside(target, old.name.removeprefix(target.name), given["tag"])
                     old.replace(aside)
-            new.replace(target)
-            fsync(target.parent)
+            rename(new, target)
         aside = _aside(target, "", given["tag"])
         if aside.exists():
             kept.append(aside)

@@ -21,7 +21,7 @@ import msgspec
 
 from octo_sync import __version__
 from octo_sync.destinations.migrations import SCHEMA_VERSION
-from octo_sync.disk import fsync
+from octo_sync.disk import fsync, rename
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.horizon import booking_months, documents
@@ -111,8 +111,7 @@ def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str) -
         paper.chmod(0o600)
         fsync(paper)
         fsync(draft)
-        draft.replace(target)
-        fsync(target.parent)
+        rename(draft, target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     log.info("action=backup run=%s bytes=%d", run, manifest.size)
