@@ -116,6 +116,7 @@ class Maker:
         usual = evidence.commissions(db, self.rules, self.here)
         rates = self._rates([each for each in raw if each.is_pair], items, values)
         lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items)
+        today = self.rules.now.astimezone(UTC).date()
         made = {}
         for each in raw:
             h, t = items[each.number]
@@ -135,7 +136,7 @@ class Maker:
                 differences = [difference]
             bucket, acceptance = found, self.acceptances.get(keys[each.number])
             if bucket.is_difference:
-                if acceptance is not None and (acceptance.until is None or acceptance.until >= self._today()):
+                if acceptance is not None and (acceptance.until is None or acceptance.until >= today):
                     bucket = Bucket.ACCEPTED
                 elif self._is_fresh(h, t):
                     bucket = Bucket.TOO_FRESH
@@ -351,9 +352,6 @@ class Maker:
         return frozenset(column.filter(pc.is_in(column, pa.array(sorted(uuids), column.type))).to_pylist())
 
     # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _today(self) -> date:
-        return self.rules.now.astimezone(UTC).date()
 
     def _is_fresh(self, h: Sequence[Row], t: Sequence[Row]) -> bool:
         """Whether a side changed so shortly before the other one was made, or since, that the next one may say the same."""

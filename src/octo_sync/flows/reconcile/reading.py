@@ -7,8 +7,9 @@ frame that the pipeline names.
 import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def select(reader: Reader, sql: str, values: Mapping[str, Any]) -> pa.Table:
     return reader.batches(text, used).read_all()
 
 
-@dataclass(slots=True)
+@dataclass
 class Facts:
     """See `reconciliation.items.Facts`: answered by the copy that readers have, and by the journal."""
 
@@ -79,7 +80,6 @@ class Facts:
     """The connection that is the other side: that a booking is there is nothing that is known here."""
     day: str = "travel_date"
     """What the window is about. Bookings are verified by the month of their travel, so of another day it is not known."""
-    _months: dict[str, bool] | None = field(default=None)
 
     def bookings(self, column: str, values: Collection[str]) -> Sequence[Mapping[str, Any]]:
         """Bookings of the copy, wherever they travel, whose column has one of the values."""
@@ -113,20 +113,18 @@ class Facts:
         """Whether the bookings of the day's month were answered wholly; None where it was never asked for."""
         return self.months.get(f"{day:%Y-%m}")
 
-    @property
+    @cached_property
     def months(self) -> Mapping[str, bool]:
         """Per month that was ever asked for: whether the bookings of every connection of the pipeline were answered wholly."""
         if self.day != "travel_date":
             return {}
-        if self._months is None:
-            rows = self.reader.query(
-                f"select travel_month, min(case when is_complete then 1 else 0 end) from {_COVERAGE} group by travel_month"  # noqa: S608 - a text of ours
-            )
-            found = {month: bool(complete) for month, complete in rows.rows}
-            # A list by day of booking has no month of travel, and knows none wholly.
-            knows = found.pop(None, None) is None
-            self._months = {f"{month:%Y-%m}": complete and knows for month, complete in found.items()}
-        return self._months
+        rows = self.reader.query(
+            f"select travel_month, min(case when is_complete then 1 else 0 end) from {_COVERAGE} group by travel_month"  # noqa: S608 - a text of ours
+        )
+        found = {month: bool(complete) for month, complete in rows.rows}
+        # A list by day of booking has no month of travel, and knows none wholly.
+        knows = found.pop(None, None) is None
+        return {f"{month:%Y-%m}": complete and knows for month, complete in found.items()}
 
     def seen(self) -> datetime | None:
         """The oldest moment at which a month of the window was verified; None where none was.

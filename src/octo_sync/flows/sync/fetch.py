@@ -159,7 +159,7 @@ class Fetcher:
             checks.append(checked)
             reads.append(_Read(None, answer, checked, told))
         payloads = (
-            Payload("product", f"{key}@{read.language}", body, _digest(body))
+            Payload("product", f"{key}@{read.language}", body, hashlib.blake2b(body, digest_size=16).hexdigest())
             for read, checked in zip(reads, checks, strict=True)
             for key, body in zip(checked.ids, checked.payloads, strict=True)
         )
@@ -442,10 +442,6 @@ def _require_own(subject: Subject, checked: checking.Checked) -> None:
             f'The {subject.kind} {subject.parts[0]} at "{subject.connection}" was answered with another id; nothing of it '
             f"was used. Tell whoever runs the service."
         )
-
-
-def _digest(body: memoryview) -> str:
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 
 class _Named(msgspec.Struct):
