@@ -13,19 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import duckdb
 
-from octo_sync.destinations import digests
-from octo_sync.destinations.base import (
-    Absence,
-    Covered,
-    Draft,
-    Fence,
-    FileSize,
-    KnownBookings,
-    Landing,
-    LandingReport,
-    Scripted,
-    TableDigest,
-)
+from octo_sync.destinations import base, digests
 from octo_sync.destinations.erasing import ContactKey, Scrubber
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.migrations import Step
@@ -38,7 +26,7 @@ T = TypeVar("T")
 _WRITER = {"fence": "bigint", "owner": "text", "landed": "bigint", "connection_id": "text"}
 
 
-class Destination(Scripted, Protocol):
+class Destination(base.Scripted, Protocol):
     """A warehouse. Its own scripts make no marts: those are made in a draft, see `drafting`.
 
     An engine says how one statement is read, and how some are written; what is asked and told in the same words is here.
@@ -55,13 +43,13 @@ class Destination(Scripted, Protocol):
     _spool: Path
     """A folder for what is on its way."""
     _spelling: digests.Spelling
-    _fence: Fence = 0
+    _fence: base.Fence = 0
     """The token of the last claim; a warehouse that anybody claimed takes nothing without one."""
 
     def _read(self, work: Callable[[Run], T]) -> T:
         """Statements that only read; what is committed, also while something lands."""
 
-    def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
+    def _write(self, fence: base.Fence, work: Callable[[Run], T]) -> T:
         """One transaction, in which the fence was checked first."""
 
     def _take_over(self, connections: Collection[str], work: Callable[[Run], T]) -> T:
@@ -69,7 +57,7 @@ class Destination(Scripted, Protocol):
         del connections
         return self._write({}, work)
 
-    def _once(self, fence: Fence) -> AbstractContextManager[Run]:
+    def _once(self, fence: base.Fence) -> AbstractContextManager[Run]:
         """One transaction that is not begun anew, because what is done in it is given only once; a fence is checked first.
 
         With `{}` there is none to be checked.
@@ -83,7 +71,7 @@ class Destination(Scripted, Protocol):
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def claim_writer(self, fence: Fence, owner: str) -> None:
+    def claim_writer(self, fence: base.Fence, owner: str) -> None:
         """Take over as the writer: what carries no token of its own, such as a log, is written with this one.
 
         Of a connection's, only what belongs to the connection is taken over.
@@ -115,7 +103,7 @@ class Destination(Scripted, Protocol):
         if not parts or "" in parts:
             self._fence = fence
 
-    def land(self, landing: Landing) -> LandingReport:
+    def land(self, landing: base.Landing) -> base.LandingReport:
         """Land everything in one transaction, together with its coverage (R8), or nothing.
 
         Raises:
@@ -123,12 +111,12 @@ class Destination(Scripted, Protocol):
             WarehouseError: It cannot be written; nothing was kept.
         """
 
-    def _work(self, db: duckdb.DuckDBPyConnection, run: Run, landing: Landing, **more: Any) -> LandingWork:  # noqa: ANN401
+    def _work(self, db: duckdb.DuckDBPyConnection, run: Run, landing: base.Landing, **more: Any) -> LandingWork:  # noqa: ANN401
         """What a landing has to do on the DuckDB in which it is worked out; `run` asks what has landed, `more` is as there."""
         last = covered(run, [a.subject for a in landing.answered])
         return LandingWork(db, landing, covered=last, tables=self._tables, nouns=self._nouns, spool=self._spool, **more)
 
-    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
+    def bury(self, absences: Sequence[base.Absence], *, now: datetime, fence: base.Fence) -> int:
         """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
 
         What was shown again since, and is missed no longer, stays.
@@ -167,7 +155,7 @@ class Destination(Scripted, Protocol):
         return self._read(lambda run: Scrubber(run, self.private).erased())
 
     @contextlib.contextmanager
-    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
+    def scrubbing(self, fence: base.Fence) -> Iterator[Scrubber]:
         """A transaction that takes persons out of what is kept: out of the private tables, or out of the others.
 
         Raises:
@@ -213,7 +201,7 @@ class Destination(Scripted, Protocol):
                 gone += int(self._write(self._fence, lambda run: run(statement, [before]))[0][0])  # noqa: B023 - at once
         return gone
 
-    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
+    def sizes(self, *, least: int = 0) -> Mapping[str, base.FileSize]:
         """Its files of `least` bytes or more, by names that `rewrite` takes; none where a server looks after itself."""
         del least
         return {}
@@ -237,11 +225,11 @@ class Destination(Scripted, Protocol):
         ((seq, fence),) = self._read(lambda run: run(numbers, ()))
         return int(seq), int(fence)
 
-    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
+    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, base.Covered]:
         """The last landing of each of the subjects that has one."""
         return self._read(lambda run: covered(run, subjects))
 
-    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
+    def known_bookings(self, connection: str, window: Window) -> base.KnownBookings:
         """The records that live bookings which travel or were made in the window were landed from.
 
         One that is in an answer again, byte for byte, need not be read: `Answered.seen`. To be asked where nothing else
@@ -252,11 +240,11 @@ class Destination(Scripted, Protocol):
         found = self._read(lambda run: run(sql("known_bookings"), given))
         return {digest: (uuid, travel, created) for digest, uuid, travel, created in found}
 
-    def absences(self) -> list[Absence]:
+    def absences(self) -> list[base.Absence]:
         """Rows that are missed at present."""
         missed = "select connection_id, table_name, key, resource, subject_key, misses from ops.absences"
         found = sorted(self._read(lambda run: run(missed, ())))
-        return [Absence(c, t, k, Subject.from_key(c, r, key), m) for c, t, k, r, key, m in found]
+        return [base.Absence(c, t, k, Subject.from_key(c, r, key), m) for c, t, k, r, key, m in found]
 
     def live_rows(self) -> Mapping[tuple[str, str], int]:
         """Live rows per (connection, merged table)."""
@@ -267,7 +255,7 @@ class Destination(Scripted, Protocol):
         )
         return {(c, t): n for c, t, n in self._read(lambda run: run(counts, ()))}
 
-    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
+    def digest(self, tables: Collection[str] | None = None) -> list[base.TableDigest]:
         """Count and hash the live rows of the core tables."""
         return self._read(lambda run: digests.of_all(run, self._tables, tables, self._spelling))
 
@@ -280,7 +268,9 @@ class Destination(Scripted, Protocol):
         """
         del definition, make
 
-    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
+    def drafting(
+        self, target: Path | None = None, *, contacts: Path | None = None
+    ) -> AbstractContextManager[base.Draft]:
         """Where marts are made, checked and published, of what has landed until now; what lands meanwhile is not seen there.
 
         Readers see them from the end of the block on, or when the draft's `publish` is called.
@@ -298,7 +288,7 @@ class Destination(Scripted, Protocol):
         """Let go of the database."""
 
 
-def check_fence(run: Run, fence: Fence, name: str) -> int | None:
+def check_fence(run: Run, fence: base.Fence, name: str) -> int | None:
     """The number of its last landing, None before the first. `name` is what the warehouse is called.
 
     Raises:
@@ -322,13 +312,13 @@ def check_fence(run: Run, fence: Fence, name: str) -> int | None:
     return max(map(int, numbers), default=None)
 
 
-def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
+def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, base.Covered]:
     """The last landing of each of the subjects that has one."""
     wanted = {(s.connection, str(s.kind), s.key): s for s in subjects}
     if not wanted:
         return {}
     found = run(sql("covered"), [list(column) for column in zip(*wanted, strict=True)])
     return {
-        wanted[row[0], row[1], row[2]]: Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
+        wanted[row[0], row[1], row[2]]: base.Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
         for row in found
     }
