@@ -95,12 +95,15 @@ class ToReceiver(httpx.AsyncBaseTransport):
 
     def __init__(self, world):
         self._world = world
+        self._silent = set()
 
     async def handle_async_request(self, request):
         world = self._world
         body = await request.aread()
         await asyncio.sleep(world.random.uniform(0.001, 0.02))
         open_for = [program for program in world.programs if program.alive and program.app is not None]
+        # Who balances between them sends nothing more to one that stands still, once it has not answered.
+        open_for = [one for one in open_for if not (one.frozen and one in self._silent)] or open_for
         if not open_for:
             world.count("delivery found nobody")
             raise httpx.ConnectError("connection refused")
@@ -123,6 +126,7 @@ class ToReceiver(httpx.AsyncBaseTransport):
                 visiting.add_done_callback(program.visits.discard)
                 answer = await outcome
         except TimeoutError:
+            self._silent.add(program)
             world.count("delivery timed out")
             raise httpx.ReadTimeout("no answer in time") from None
         finally:
