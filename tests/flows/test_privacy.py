@@ -20,7 +20,8 @@ from octo_sync.app.project import open_journal
 from octo_sync.destinations.erasing import ContactRow, Scrubber
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.backup.save import back_up, read_manifest, restore
-from octo_sync.flows.contacts import Privacy, name_of, normal_email, normal_phone, texts_of
+from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.naming import addresses_in, name_of, normal_phone, normal_text, texts_of
 from octo_sync.flows.privacy import erase as erasing
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.privacy.export import export
@@ -920,8 +921,37 @@ def test_the_same_address_and_number_are_the_same_person_however_they_are_spelle
     assert privacy.email_key("a.b@x.org") != privacy.email_key("ab@x.org")
     assert privacy.email_key("  ") is None
     assert privacy.phone_key("n/a 12") is None
-    assert normal_email("Straße@X.org") == normal_email("STRASSE@x.org")
+    assert normal_text("Straße@X.org") == normal_text("STRASSE@x.org")
     assert normal_phone("0") == ""
+
+
+def test_a_number_with_its_national_zero_in_brackets_is_the_same_number_and_known_by_what_was_kept_of_it_before():
+    privacy, spelled = Privacy("keep", b"secret"), Contact(phone_number="+44 (0)7700 900123")
+    for asked in (privacy.phone_key("+44 7700 900123"), privacy.hash("phone", "4407700900123")):
+        assert privacy.is_one_of(spelled, [asked])
+    assert privacy.is_one_of(Contact(phone_number="00447700900123"), privacy.people([], ["+44 ( 0 ) 7700 900123"]))
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "paid by email=zoe.q@example.com", "ask **zoe.q@example.com** please", "zoe.q@example.com/+44 7700 900555",
+        "{zoe.q@example.com}", "mailto:zoe.q%40example.com", "zoe.q%40example.com", "ZOE.Q\uff20EXAMPLE.COM",
+        "web-Zoe.Q@Example.com", "web_zoe.q@example.com_2", "a|zoe.q@example.com|b", "cc@zoe.q@example.com",
+        "...zoe.q@example.com...", "zoe.q@example.com.Thanks", "u%3Dzoe.q%40example.com%26x", "'zoe.q@example.com'",
+        "=" * 99 + "zoe.q@example.com",
+    ],
+)  # fmt: skip
+def test_an_address_is_found_in_a_note_whatever_it_is_glued_to(note):
+    privacy = Privacy("keep", b"secret")
+    privacy.take(Erasure(id="1", people=tuple(privacy.people(["Zoe.Q@example.com"], [])), requested_at=NOON))
+    assert privacy.mentions(note)
+    assert not privacy.mentions(note.replace("zoe", "chloe").replace("Zoe", "Chloe").replace("ZOE", "CHLOE"))
+    assert not privacy.mentions("mr.zoe.q@example.com, zoe.q at example.com, zoe.q@example.co")
+
+
+def test_a_note_made_of_signs_costs_few_looks():
+    assert len(list(addresses_in("-".join("a" * 5000) + "@" + "-".join("b" * 5000)))) <= 64
 
 
 def test_a_name_is_the_full_name_else_first_and_last_under_every_rule():

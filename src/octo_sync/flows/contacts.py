@@ -7,62 +7,32 @@ Who was erased in a project that a backup has replaced since is known under that
 """
 
 import hmac
-import re
 import threading
-import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import Any, Literal
 
-from octo_sync.destinations.erasing import ContactKey, ContactRow
+from octo_sync.destinations.erasing import ContactKey
+from octo_sync.flows.naming import (
+    HASH,
+    Contact,
+    addresses_in,
+    former_phone,
+    name_of,
+    normal_phone,
+    normal_text,
+    text_of,
+    texts_of,
+)
 from octo_sync.journal import Erasure, Journal
-from octo_sync.octo import records
 from octo_sync.octo.checking import Screen, Screened
 from octo_sync.octo.records import Booking
 
 Mode = Literal["keep", "hash", "drop"]
-Contact = ContactRow | records.Contact
-"""As landed or as received; a text may be absent, null or empty."""
-
 _HASHED_FIELDS = ("first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
-_HASH = re.compile(r"[0-9a-f]{32}")
-_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+[^\s<>()\[\],;:\"'.!?]")
-_FEWEST_DIGITS = 5
-_SHORTEST_TEXT = 5
-"""Characters that a person's text must have to be looked for in other texts: shorter ones are in everybody's."""
 _SECRET_BYTES = 32
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
-def normal_email(text: str) -> str:
-    """An e-mail address as it is compared: in one spelling of its letters, small."""
-    return unicodedata.normalize("NFKC", text).strip().casefold()
-
-
-def normal_phone(text: str) -> str:
-    """A telephone number as it is compared: its digits without leading zeros; empty when it is none."""
-    digits = "".join(c for c in unicodedata.normalize("NFKC", text) if c.isascii() and c.isdigit()).lstrip("0")
-    return digits if len(digits) >= _FEWEST_DIGITS else ""
-
-
-def name_of(contact: Contact) -> str:
-    """What a contact is called: its full name, else first and last name; services send either. Empty when it has none.
-
-    Under the rule `hash` it is the hash of that; the hashes of two parts are no name.
-    """
-    parts = (_text(contact.first_name), _text(contact.last_name))
-    return _text(contact.full_name) or " ".join(p for p in parts if p and not _HASH.fullmatch(p))
-
-
-def texts_of(contact: Contact) -> list[str]:
-    """The texts of a contact that tell who it is, none so short that it is in everybody's."""
-    found = {_text(contact.email_address), _text(contact.phone_number), name_of(contact)}
-    return sorted(t for t in found if len(t) >= _SHORTEST_TEXT and not _HASH.fullmatch(t))
 
 
 class Privacy:
@@ -120,28 +90,28 @@ class Privacy:
 
     def hash(self, kind: str, text: str, *, secret: bytes | None = None) -> str:
         """Keyed hash of a text; `kind` keeps equal texts of different meaning apart. A hash stays as it is."""
-        if _HASH.fullmatch(text):
+        if HASH.fullmatch(text):
             return text
         return hmac.digest(secret or self._secret, f"{kind}:{text}".encode(), "sha256").hex()[:32]
 
     def email_key(self, text: str, *, secret: bytes | None = None) -> str | None:
         """The person behind an e-mail address, or None when there is none."""
-        normal = normal_email(text)
+        normal = normal_text(text)
         return self.hash("email", normal, secret=secret) if normal else None
 
     def phone_key(self, text: str, *, secret: bytes | None = None) -> str | None:
         """The person behind a telephone number, or None when there is none."""
-        if _HASH.fullmatch(text):
+        if HASH.fullmatch(text):
             return text
         normal = normal_phone(text)
         return self.hash("phone", normal, secret=secret) if normal else None
 
     def keys(self, contact: Contact, *, secret: bytes | None = None) -> list[str]:
         """The hashes a contact is known by: of its e-mail address, then of its telephone number."""
-        found = (
-            self.email_key(_text(contact.email_address), secret=secret),
-            self.phone_key(_text(contact.phone_number), secret=secret),
-        )
+        phone = text_of(contact.phone_number)
+        found = [self.email_key(text_of(contact.email_address), secret=secret), self.phone_key(phone, secret=secret)]
+        if (former := former_phone(phone)) != normal_phone(phone):
+            found.append(self.hash("phone", former, secret=secret))
         return [key for key in found if key]
 
     def is_one_of(self, contact: Contact, people: Collection[str], *, key: str | None = None) -> bool:
@@ -165,7 +135,7 @@ class Privacy:
         """Whether a free text holds the e-mail address of somebody who was erased."""
         return bool(self._people) and any(
             self.email_key(address, secret=secret) in people
-            for address in _ADDRESS.findall(_text(text))
+            for address in addresses_in(text_of(text))
             for secret, people in self._people.items()
         )
 
@@ -175,7 +145,7 @@ class Privacy:
 
     def name_key(self, contact: Contact) -> str:
         """What makes two contacts of one booking the same person where nothing else is told; empty without a name."""
-        name = unicodedata.normalize("NFKC", name_of(contact)).casefold()
+        name = normal_text(name_of(contact))
         return self.hash("full_name", name) if name else ""
 
     def reduced(self, contact: Contact) -> dict[str, Any]:
@@ -188,14 +158,14 @@ class Privacy:
 
     def hashed(self, field: str, text: object) -> str | None:
         """A text of a contact as mode `hash` keeps it; names in full are `name_key`'s."""
-        plain = _text(text)
+        plain = text_of(text)
         if not plain:
             return None
         if field == "email_address":
             return self.email_key(plain)
         if field == "phone_number":
             return self.phone_key(plain) or self.hash("phone", plain)
-        return self.hash(field, unicodedata.normalize("NFKC", plain).casefold())
+        return self.hash(field, normal_text(plain))
 
     # -- what passes --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from octo_sync.destinations.erasing import BookingKey, ContactKey, ContactRow, Scrubber, StoredPayload
-from octo_sync.flows.contacts import Privacy, texts_of
+from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.naming import texts_of
 from octo_sync.journal import Erasure
 from octo_sync.octo.records import Contact
 
