@@ -434,6 +434,25 @@ async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_an
 
 
 @pytest.mark.deep(6)
+async def test_remarks_and_webhook_bodies_that_spell_her_otherwise_go_too(project, guest):
+    copy = await pulled(project, guest)
+    remarks = ["zoe.quux@EXAMPLE.org paid", "ask email=ZOE.QUUX%40example.org", "ZOE\u0308 QUUXOWITZ-\u00deORN called"]
+    async with copy.opened() as opened:
+        for text in (*remarks, "Ada called"):
+            opened.journal.acts.note("comment", who="Eve", about="ledger", key="b-1", text=text, outcome="Noted.")
+        bodies = [json.dumps({"by": email}).encode() for email in ("ZOE.QUUX@EXAMPLE.ORG", OTHER["emailAddress"])]
+        opened.journal.inbox.accept([delivery(copy, body) for body in bodies])
+
+    await forget(copy, emails=["zoe.quux@example.org"])
+
+    async with copy.opened() as opened:
+        said = [act.text for act in opened.journal.acts.last(4)]
+        kept = {one.body for one in opened.journal.inbox.all_deliveries()}
+    assert sorted(said) == ["(erased)"] * 3 + ["Ada called"]
+    assert (bodies[0] in kept, bodies[1] in kept) == (False, True)
+
+
+@pytest.mark.deep(6)
 async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(project, guest):
     parts = {name: MARKS[name] for name in ("firstName", "lastName")}
     lead = {**MARKS, "fullName": None}

@@ -19,6 +19,7 @@ from typing import Any
 
 from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
+from octo_sync.flows.naming import normal_text
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.find import Found, find
 from octo_sync.flows.privacy.rule import applied_rule, note_rule, rule
@@ -150,9 +151,11 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
     theirs = {uuid for _, uuid in found.bookings}
+    texts = [normal_text(text) for text in found.texts]
 
     def in_text(text: str) -> bool:
-        return any(one in text for one in found.texts)
+        said = normal_text(text)
+        return any(one in said for one in texts) or ports.privacy.mentions(text)
 
     repeated = (
         repeated
@@ -211,11 +214,12 @@ def _naming(ports: Ports, table: str, column: str, is_theirs: Callable[[str], bo
 
 def _in_body(found: Found) -> Callable[[bytes], bool]:
     """Whether a delivery's body names one of the bookings, or a person."""
-    strings = {uuid.encode() for _, uuid in found.bookings}
+    strings = {uuid.lower().encode() for _, uuid in found.bookings}
     strings |= {form for text in found.texts for form in forms_of(text)}
     some = sorted(strings)[:_MOST_TEXTS]
 
     def look(body: bytes) -> bool:
+        body = body.lower()
         return any(one in body for one in some) or not strings.isdisjoint(_STRING.findall(body))
 
     return look

@@ -8,6 +8,7 @@ file was written anew from those that are left.
 import json
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ for folder, folders, names in os.walk(asked["directory"]):
                     closed.append(os.path.relpath(path, asked["directory"]))
                 file.seek(0)
                 while needles and (piece := file.read(1 << 24)):
-                    data = rest + piece
+                    data = rest + piece.lower()
                     if any(n in data for n in needles):
                         holding.append(os.path.relpath(path, asked["directory"]))
                         break
@@ -63,13 +64,20 @@ class Searched:
 
 
 def forms_of(text: str) -> list[bytes]:
-    """A text as files may hold it: UTF-8, escaped for JSON, UTF-16 of both kinds."""
-    escaped = json.dumps(text)[1:-1].encode()
-    return list(dict.fromkeys([text.encode(), escaped, text.encode("utf-16-le"), text.encode("utf-16-be")]))
+    """A text as files may hold it, its ASCII letters small: UTF-8, escaped for JSON, cp1252, UTF-16 of both kinds.
+
+    UTF-8 with accents as signs of their own, too. What cp1252 has not is as HTML writes it.
+    """
+    escaped, apart = json.dumps(text)[1:-1].encode(), unicodedata.normalize("NFD", text).encode()
+    plain = [text.encode(), escaped, apart, text.encode("cp1252", "xmlcharrefreplace")]
+    wide = [text.encode("utf-16-le"), text.encode("utf-16-be")]
+    return list(dict.fromkeys(form.lower() for form in (*plain, *wide)))
 
 
 def search(directory: Path, needles: Collection[bytes]) -> Searched:
     """Read every file below the directory and tell which hold one of the needles, and into which one cannot see.
+
+    Needles are as `forms_of` gives them; ASCII letters of files are compared as small ones.
 
     Without needles only the latter. Blocking, `_WITHIN` seconds at most.
 
