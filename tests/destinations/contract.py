@@ -1216,7 +1216,9 @@ class Contract:
     # -- persons ----------------------------------------------------------------------------------------------------
 
     def test_contacts_and_payloads_are_taken_out_with_what_core_says_of_them(self, warehouse):
-        landing = december([booking(n, day=n, name=f"Name {n}") for n in (1, 2)], 10)
+        made = [booking(n, day=n, name=f"Name {n}") for n in (1, 2)]
+        made[0]["resellerReference"], made[1]["unitItems"][0]["supplierReference"] = "for a@x.org", "a%40x.org"
+        landing = december(made, 10)
         payloads = tuple(
             Payload("booking", f"uuid-{n}", memoryview(f'{{"name": "Name {n}"}}'.encode()), f"h{n}") for n in (1, 2)
         )
@@ -1227,6 +1229,9 @@ class Contract:
             assert [row.full_name for row in scrubber.contacts() if not row.unit_item_uuid] == ["Name 1", "Name 2"]
             assert [stored.booking_uuid for stored in scrubber.payloads()] == ["uuid-1", "uuid-2"]
             assert scrubber.named(["uuid-1"]) == [("main", "uuid-1")]
+            assert sorted(scrubber.addressed()) == [
+                (("main", "uuid-1"), "for a@x.org"), (("main", "uuid-2"), "a%40x.org"),
+            ]  # fmt: skip
             assert scrubber.repeats("Name 1") == 2
             (row,) = scrubber.bookings([("main", "uuid-1")])
             items = scrubber.items([("main", "uuid-1")])

@@ -21,7 +21,7 @@ from octo_sync.destinations.erasing import ContactRow, Scrubber
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.backup.save import back_up, read_manifest, restore
 from octo_sync.flows.contacts import Privacy
-from octo_sync.flows.naming import addresses_in, name_of, normal_phone, normal_text, texts_of
+from octo_sync.flows.naming import addresses_in, marks_of, name_of, normal_phone, normal_text, repeats, texts_of
 from octo_sync.flows.privacy import erase as erasing
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.privacy.export import export
@@ -321,7 +321,7 @@ async def test_a_payload_of_the_time_when_the_booking_was_hers_goes_too(project,
 
 
 @pytest.mark.deep(5)
-@pytest.mark.parametrize("step", ["note", "blank", "compact", "replace_contacts", "shed", "publish"])
+@pytest.mark.parametrize("step", ["note", "blank", "compact", "replace_contacts", "shed", "publish_everywhere"])
 async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_command_that_writes(
     project, guest, monkeypatch, step
 ):
@@ -342,7 +342,7 @@ async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_comm
             "compact": journal,
             "replace_contacts": Scrubber,
             "shed": opened.ports.warehouse,
-            "publish": erasing,
+            "publish_everywhere": erasing,
         }[step]
         with monkeypatch.context() as patch:
             patch.setattr(target, step, kill)
@@ -431,6 +431,85 @@ async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_an
     with duckdb.connect(copy.directory / "octo.read.duckdb", read_only=True) as db:
         texts = db.execute("select reason from ops.quarantine union all select error from ops.runs where error > ''")
         assert texts.fetchall() == [("(erased)",)] * 2
+
+
+NOBODY = {"fullName": "Anonymised Customer", "firstName": "Anonymised", "lastName": "Customer"}
+NOBODY |= dict.fromkeys(("emailAddress", "phoneNumber", "postalCode"))
+
+
+@pytest.mark.deep(7)
+@pytest.mark.parametrize("anonymous", ["before", "after"])
+async def test_a_reference_that_repeats_her_does_not_come_back_when_the_service_has_made_her_anonymous(
+    project, service, guest, anonymous
+):
+    hers, shared, others_ = guest
+    copy = project(publish=True, availability=(0, 3))
+    of_item = {"supplierReference": "QUUXOWITZ-\u00deORN, Zoe/2"}
+
+    def edit(request, answer):
+        if not api_path(request).startswith("/bookings"):
+            return None
+        rows = answer.json()
+        for row in rows if isinstance(rows, list) else [rows]:
+            if row["uuid"] == hers:
+                row["unitItems"][0].update(of_item)
+        return reply(rows)
+
+    transport = Wire.by(edit)
+    service.change(hers, supplier_reference="Customer 4711", reseller_reference=f"web-{MARKS['emailAddress']}")
+    service.change(shared, supplier_reference="GYG-1", reseller_reference="zoe.quux%40example.org")
+    service.change(others_, supplier_reference="Customer 4712", reseller_reference="joezoe.quux@example.org")
+    await copy.sync(transport=transport, publishing=True)
+    assert "octo.duckdb: core.booking_unit_items" in rows_holding(copy.directory, of_item.values())
+
+    if anonymous == "before":
+        service.change(hers, contact=NOBODY, notes=None)
+        await copy.sync(transport=transport, publishing=True)
+    await forget(copy, emails=[MARKS["emailAddress"]])
+    references = (
+        "select supplier_reference, reseller_reference from core.bookings where booking_uuid in ($1, $2, $3) "
+        "order by all"
+    )
+    left = [("Customer 4711", None), ("Customer 4712", "joezoe.quux@example.org"), ("GYG-1", None)]
+    assert copy.query(references, *guest) == left
+    of_ada = "select notes from personal.private.booking_contacts where booking_uuid = $1 and unit_item_uuid = ''"
+    note = copy.query(of_ada, shared)
+
+    for travellers in (2, 3):
+        service.change(hers, contact=NOBODY, notes=f"{travellers} people")
+        service.change(shared, supplier_reference="GYG-2")
+        of_item["resellerReference"] = f"R-{travellers}"  # a row that is the same is not written
+        await copy.sync(transport=transport, publishing=True)
+
+        left[2] = ("GYG-2", None)
+        assert copy.query(references, *guest) == left
+        assert copy.query("select 1 from core.booking_unit_items where reseller_reference = $1", f"R-{travellers}")
+        assert rows_holding(copy.directory, (of_item["supplierReference"], "oe.Quux@Ex")) == set()
+        assert copy.query("select count(*) from personal.raw.records where payload like '%zoe.quux\\%40%'") == [(0,)]
+        assert copy.query(of_ada, shared) == note != [(None,)], "a reference costs Ada no note"
+
+
+def test_a_reference_repeats_a_person_in_any_order_without_accents_and_by_the_digits_of_a_number():
+    marks = marks_of(
+        Contact(
+            full_name="Zo\u00eb Quarkington", first_name="Zo\u00eb", last_name="Quarkington",
+            email_address="Zoe.Quark@Example.com", phone_number="+44 (0)7700 900555",
+        )
+    )  # fmt: skip
+    for reference in (
+        "QUARKINGTON, Zo\u00eb x2", "Zoe Quarkington", "Zoe\u0308 Quarkington", "quarkington2", "Q-17/QUARKINGTON",
+        "tel 00447700900555", "+44 (0) 7700-900 555 2 people", "07700 900555", "web-zoe.quark@example.com",
+        "zoe.quark%40example.com",
+    ):  # fmt: skip
+        assert repeats(reference, marks), reference
+    for reference in ("GYG-4711", "Quarking 12", "Zoe x2", "zoe.quark@example", "7700900", "Quarkingtonshire"):
+        assert not repeats(reference, marks), reference
+    short = marks_of(Contact(full_name="Bo Li", email_address="bo@x.org"))
+    assert [repeats(text, short) for text in ("LI, Bo", "bo.li 2", "Li 17")] == [True, True, False]
+    assert not repeats("Customer 4711", marks_of(Contact(full_name="Anonymised Customer")))
+    assert repeats("OBRIEN", marks_of(Contact(full_name="Ann O'Brien", phone_number="1234567")))
+    hashed = Privacy("hash", b"secret").reduced(Contact(first_name="Ann", last_name="Brien", phone_number="1234567"))
+    assert marks_of(ContactRow(connection_id="c", booking_uuid="b", unit_item_uuid="", **hashed)) == set()
 
 
 @pytest.mark.deep(6)
@@ -706,7 +785,7 @@ async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_a
         monkeypatch.setattr(target, name, lambda *a, **k: did.update([name]) or real(*a, **k))
 
     counting(erasing, "find")
-    counting(erasing, "publish")
+    counting(erasing, "publish_everywhere")
     async with copy.opened(transport=wire(guest)) as opened:
         counting(opened.ports.warehouse, "shed")
         counting(opened.journal, "compact")
@@ -718,7 +797,7 @@ async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_a
             )
             keeper.wake.set()
             async with asyncio.timeout(60):
-                while did["publish"] < 4:
+                while did["publish_everywhere"] < 4:
                     keeper.wake.set()
                     await asyncio.sleep(0.02)
                 service.change(guest[2], supplier_reference="LANDED")

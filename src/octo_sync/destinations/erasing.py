@@ -89,6 +89,7 @@ _COLUMNS = tuple(f.name for f in fields(ContactRow))
 _KEY = ("connection_id", "booking_uuid", "unit_item_uuid")
 _RECORD = ("connection_id", "key")
 _TYPES = {"erased_at_utc": "timestamptz", "loses_key": "boolean"}
+_AT_SIGNS = ("@", "\uff20", "\ufe6b", "%40")
 _PAGE = 1000
 """Bookings whose payloads are in memory at the same time."""
 
@@ -128,6 +129,11 @@ class Scrubber:
             some = [key for (key,) in keys[start : start + _PAGE]]
             for row in self._run(sql("payloads_of_bookings", records=self._records), [some]):
                 yield StoredPayload(*row)
+
+    def addressed(self) -> list[tuple[BookingKey, str]]:
+        """The bookings in `core` with texts that may hold an e-mail address, and these texts."""
+        found = self._run(sql("addressed"), list(_AT_SIGNS))
+        return [((connection, uuid), text) for connection, uuid, text in found]
 
     def repeats(self, text: str) -> int:
         """How many contacts or payloads still hold a text; small and large letters are different."""

@@ -28,6 +28,14 @@ where resource = 'booking' and key in (select unnest($1::varchar[])) order by 1,
 -- How many contacts or payloads still hold the text $1.
 select (select count(*) from {contacts} where {there}) + (select count(*) from {records} where position($1 in payload) > 0)
 
+-- name: addressed
+-- The bookings with references or a reason of cancellation that hold one of the signs $1 to $4, and these texts.
+select connection_id, booking_uuid, said from (
+  select connection_id, booking_uuid, concat_ws(' ', supplier_reference, reseller_reference, cancellation_reason) as said
+  from core.bookings union all
+  select connection_id, booking_uuid, concat_ws(' ', supplier_reference, reseller_reference) from core.booking_unit_items) t
+where position($1 in said) > 0 or position($2 in said) > 0 or position($3 in said) > 0 or position($4 in said) > 0
+
 -- name: change_contacts
 -- Give contacts the values of `k`. One with `erased_at_utc` is gone for good. $1 is now.
 update {contacts} as t set {values}, row_hash = 0, is_deleted = k.erased_at_utc is not null or t.is_deleted,

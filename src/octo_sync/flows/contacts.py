@@ -14,17 +14,18 @@ from functools import partial
 from random import Random
 from typing import Any, Literal
 
-from octo_sync.destinations.erasing import ContactKey
+from octo_sync.destinations.erasing import BookingKey, ContactKey
 from octo_sync.flows.naming import (
     HASH,
     Contact,
     addresses_in,
     former_phone,
+    marks_of,
     name_of,
     normal_phone,
     normal_text,
+    repeats,
     text_of,
-    texts_of,
 )
 from octo_sync.journal import Erasure, Journal
 from octo_sync.octo.checking import Screen, Screened
@@ -32,6 +33,7 @@ from octo_sync.octo.records import Booking
 
 Mode = Literal["keep", "hash", "drop"]
 _HASHED_FIELDS = ("first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
+REFERENCES = ("supplier_reference", "reseller_reference")
 _SECRET_BYTES = 32
 
 
@@ -55,7 +57,9 @@ class Privacy:
         self._secret = secret
         self._people: dict[bytes, set[str]] = {}
         self._bookings: set[str] = set()
-        self._contacts: Mapping[tuple[str, str], set[str]] = defaultdict(set)
+        self._contacts: Mapping[BookingKey, set[str]] = defaultdict(set)
+        self._references: Mapping[BookingKey, set[tuple[bytes, str]]] = defaultdict(set)
+        """Keyed hashes of those that were removed, with their key."""
 
     @classmethod
     def open(cls, mode: Mode, journal: Journal, random: Random, contacts: Iterable[ContactKey] = ()) -> "Privacy":
@@ -74,6 +78,8 @@ class Privacy:
             if erasure.people:
                 self._people.setdefault(self._key(erasure.key), set()).update(erasure.people)
             self._bookings |= {uuid.casefold() for uuid in erasure.bookings}
+            for connection, uuid, hashed in erasure.references:
+                self._references[connection, uuid.casefold()].add((self._key(erasure.key), hashed))
             self.forget(erasure.contacts or ())
 
     def forget(self, contacts: Iterable[ContactKey]) -> None:
@@ -139,6 +145,26 @@ class Privacy:
             for secret, people in self._people.items()
         )
 
+    def reference_key(self, booking: BookingKey, text: str, *, key: str | None = None) -> str:
+        """What a reference that was removed from a booking is known by; `key` as `Erasure` has it."""
+        return self._reference_key(booking, text, self._key(key))
+
+    def _reference_key(self, booking: BookingKey, text: str, secret: bytes) -> str:
+        return self.hash("reference", f"{booking[1].casefold()} {normal_text(text)}", secret=secret)
+
+    def repeats(self, booking: BookingKey, reference: object, marks: Collection[str] = ()) -> bool:
+        """Whether a booking's reference repeats one of the marks, or somebody who was erased, or was removed from it once.
+
+        The last because who is erased may be made anonymous at the service, and nothing then tells what it repeats.
+        """
+        text, (connection, uuid) = text_of(reference), booking
+        removed = self._references.get((connection, uuid.casefold()), ())
+        return bool(text) and (
+            repeats(text, marks)
+            or self.mentions(text)
+            or any(self._reference_key(booking, text, secret) == hashed for secret, hashed in removed)
+        )
+
     def is_erased(self, contact: Contact) -> bool:
         """Whether it is somebody's who was erased."""
         return any(not people.isdisjoint(self.keys(contact, secret=key)) for key, people in self._people.items())
@@ -177,11 +203,12 @@ class Privacy:
         erased = self._erased_items(connection, record)
         lead = record.contact or None
         keys = self.keys(lead) if lead and self.mode != "drop" and "" not in (erased or ()) else []
-        if erased is not None:
-            _take_out(record, erased)
+        marks = _take_out(record, erased) if erased is not None else set()
+        is_cut = self._cut((connection, str(record.uuid)), record, marks)
         if self.mode != "keep":
             self._reduce(record)
-        return Screened(keys[0] if keys else None, keeps_payload=self.mode == "keep" and erased is None)
+        keeps_payload = self.mode == "keep" and erased is None and not is_cut
+        return Screened(keys[0] if keys else None, keeps_payload=keeps_payload)
 
     def _erased_items(self, connection: str, record: Booking) -> set[str] | None:
         """The contacts of a booking that were erased, by unit item ('' = the booking's own); None: nothing was erased."""
@@ -203,6 +230,18 @@ class Privacy:
         owners = (record, *(record.unit_items or ()))
         return any(self.mentions(text) for text in (record.notes, *(o.contact.notes for o in owners if o.contact)))
 
+    def _cut(self, booking: BookingKey, record: Booking, marks: Collection[str]) -> bool:
+        """Take out references that repeat an erased person, and a cancellation's reason with their address; whether any."""
+        owners = (record, *(record.unit_items or ()))
+        found = [(o, name) for o in owners for name in REFERENCES if self.repeats(booking, getattr(o, name), marks)]
+        for owner, name in found:
+            setattr(owner, name, None)
+        cancellation = record.cancellation
+        if not cancellation or not self.mentions(cancellation.reason):
+            return bool(found)
+        cancellation.reason = None
+        return True
+
     def _reduce(self, record: Booking) -> None:
         """Modes `hash` and `drop`: no clear text of a person, and no free text."""
         record.notes = None
@@ -219,22 +258,17 @@ class Privacy:
                 setattr(contact, name, value)
 
 
-def _take_out(record: Booking, erased: Collection[str]) -> None:
-    """Erased contacts, the free texts of their booking, notes of others' contacts too, and references that repeat them."""
-    owners = [record, *(record.unit_items or ())]
-    texts: list[str] = []
-    for owner in owners:
+def _take_out(record: Booking, erased: Collection[str]) -> set[str]:
+    """Erased contacts, the free texts of their booking, and notes of others' contacts too; the marks of the erased."""
+    marks: set[str] = set()
+    for owner in (record, *(record.unit_items or ())):
         item = "" if owner is record else str(owner.uuid)
         if owner.contact and item in erased:
-            texts += texts_of(owner.contact)
+            marks |= marks_of(owner.contact)
             owner.contact = None
         elif owner.contact:
             owner.contact.notes = None
     record.notes = None
     if record.cancellation:
         record.cancellation.reason = None
-    for owner in owners:
-        for name in ("reseller_reference", "supplier_reference"):
-            value = getattr(owner, name)
-            if isinstance(value, str) and any(text.casefold() in value.casefold() for text in texts):
-                setattr(owner, name, None)
+    return marks

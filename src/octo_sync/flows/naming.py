@@ -1,8 +1,8 @@
-"""How persons are named: an address, a number and a name as they are compared, and the addresses in a free text. Pure."""
+"""How persons are named: an address, a number and a name as they are compared, and whether a text repeats one. Pure."""
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from urllib.parse import unquote
 
 from octo_sync.destinations.erasing import ContactRow
@@ -21,6 +21,12 @@ _ZERO = re.compile(r"\(\s*0\s*\)")
 _FEWEST_DIGITS = 5
 _SHORTEST_TEXT = 5
 """Characters that a person's text must have to be looked for in other texts: shorter ones are in everybody's."""
+
+_FEWEST_LETTERS = 4
+"""Of a last name that tells who it is without the first name."""
+_TELLING_DIGITS, _NATIONAL_DIGITS = 7, 9
+"""Fewest digits of a telephone number that tell whose it is, and how many are compared, so that country codes are not."""
+_WORD, _BETWEEN_DIGITS = re.compile(r"[^\W\d_]+|\d+"), re.compile(r"[\s()+./-]")
 
 
 def text_of(value: object) -> str:
@@ -71,3 +77,41 @@ def addresses_in(text: str) -> Iterator[str]:
         starts = [0, *(sign.end() for sign in _BEFORE.finditer(local))][-_MOST_CUTS:]
         ends = [*(sign.start() for sign in _AFTER.finditer(domain)), len(domain)][:_MOST_CUTS]
         yield from (f"{local[start:]}@{domain[:end]}" for start in starts for end in ends if local[start:])
+
+
+def marks_of(contact: Contact) -> set[str]:
+    """What a reference of a person's own booking may repeat of them, for `repeats`.
+
+    A last name alone counts for who has an address or number: whom a service made anonymous is a Customer or a Guest.
+    """
+    marks = {_plain(text) for text in texts_of(contact)}
+    parts = (name_of(contact), text_of(contact.first_name), text_of(contact.last_name))
+    name, first, last = (_words("" if HASH.fullmatch(part) else part) for part in parts)
+    last = last or (name.split()[-1] if " " in name else "")
+    first = first or name.removesuffix(last).strip()
+    orders = {name, f"{first} {last}", f"{last} {first}"} if first and last else set()
+    marks |= {f" {order} " for order in orders if len(order) >= _SHORTEST_TEXT}
+    if sum(map(str.isalpha, last)) >= _FEWEST_LETTERS and (contact.email_address or contact.phone_number):
+        marks.add(f" {last} ")
+    phone = text_of(contact.phone_number)
+    digits = "" if HASH.fullmatch(phone) else normal_phone(phone)
+    return marks | ({digits[-_NATIONAL_DIGITS:]} if len(digits) >= _TELLING_DIGITS else set())
+
+
+def repeats(text: str, marks: Collection[str]) -> bool:
+    """Whether a reference repeats one of the marks, without regard to accents, capitals, and signs between words or digits."""
+    if not marks:
+        return False
+    digits = _BETWEEN_DIGITS.sub("", _ZERO.sub("", unicodedata.normalize("NFKC", text)))
+    said = f"{_plain(unquote(text))}\n {_words(text)} \n{digits}"
+    return any(mark in said for mark in marks)
+
+
+def _plain(text: str) -> str:
+    """In small letters without accents and apostrophes."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in apart if not unicodedata.combining(c) and c not in "'\u2019")
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(_plain(text)))

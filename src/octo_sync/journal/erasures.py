@@ -38,6 +38,8 @@ class Erasure:
     requested_at: datetime
     key: str | None = field(default=None, repr=False)
     contacts: tuple[tuple[str, str, str], ...] | None = None
+    references: tuple[tuple[str, str, str], ...] = ()
+    """Connection, booking uuid and keyed hash of each reference that was removed."""
     rewrites_core: bool = False
     """Whether texts of `core` repeated them, so that the whole warehouse file is rewritten."""
     carried: bool = False

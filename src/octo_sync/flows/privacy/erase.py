@@ -17,8 +17,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
+from octo_sync.destinations.erasing import BookingKey, BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
+from octo_sync.flows.contacts import REFERENCES, Privacy
 from octo_sync.flows.naming import normal_text
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.find import Found, find
@@ -149,7 +150,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     ports.privacy.take(asked)
     with warehouse.scrubbing(ports.fence_of()) as scrubber:
         found = find(scrubber, ports.privacy, asked)
-        bookings, items, repeated = _blanked(scrubber, found)
+        bookings, items, removed, repeated = _blanked(scrubber, ports.privacy, found)
     theirs = {uuid for _, uuid in found.bookings}
     texts = [normal_text(text) for text in found.texts]
 
@@ -164,10 +165,12 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
     )
     contacts = tuple(sorted(found.contacts))
-    asked = dataclasses.replace(asked, contacts=contacts, rewrites_core=asked.rewrites_core or repeated)
+    keyed = {(*b, ports.privacy.reference_key(b, text, key=asked.key)) for b, text in removed} | set(asked.references)
+    rewrites = asked.rewrites_core or repeated
+    asked = dataclasses.replace(asked, contacts=contacts, references=tuple(sorted(keyed)), rewrites_core=rewrites)
     # Durable first: whose rows are deleted below can be found by nobody again.
     journal.erasures.note(asked)
-    ports.privacy.forget(found.contacts)
+    ports.privacy.take(asked)
     done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
     with warehouse.scrubbing(ports.fence_of()) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
@@ -225,27 +228,36 @@ def _in_body(found: Found) -> Callable[[bytes], bool]:
     return look
 
 
-def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list[ItemScrub], bool]:
-    """The rows of `core` as they are to be, and whether a text goes from any of them, so that its bytes must go too.
+def _blanked(
+    scrubber: Scrubber, privacy: Privacy, found: Found
+) -> tuple[list[BookingScrub], list[ItemScrub], list[tuple[BookingKey, str]], bool]:
+    """The rows of `core` as they are to be, the references that go, and whether any text does, so that its bytes must go too.
 
-    A reference goes when it repeats a person's text. A cancellation's reason always goes, because it may say anything of
-    them in any words, so that whether it does is not asked.
+    A cancellation's reason on their bookings always goes, because it may say anything of them in any words, so that whether
+    it does is not asked.
     """
-    texts = [text.casefold() for text in found.texts]
+    own, told, removed = found.own, set(found.bookings), list[tuple[BookingKey, str]]()
 
     def without(row: BookingScrub | ItemScrub) -> dict[str, Any]:
         """The references of a row that go."""
-        values = {name: (getattr(row, name) or "").casefold() for name in ("supplier_reference", "reseller_reference")}
-        return {name: None for name, value in values.items() if any(text in value for text in texts)}
+        booking = row.connection_id, row.booking_uuid
+        marks = found.marks if booking in own else ()
+        gone = [name for name in REFERENCES if privacy.repeats(booking, getattr(row, name), marks)]
+        removed.extend((booking, getattr(row, name)) for name in gone)
+        return dict.fromkeys(gone)
 
+    keys = sorted(own | told | found.referring)
     bookings, repeated = [], False
-    for row in scrubber.bookings(found.bookings):
-        new = dataclasses.replace(row, cancellation_reason=None, **without(row))
+    items = [dataclasses.replace(item, **gone) for item in scrubber.items(keys) if (gone := without(item))]
+    of_items = {booking for booking, _ in removed}
+    for row in scrubber.bookings(keys):
+        booking, reason = (row.connection_id, row.booking_uuid), row.cancellation_reason
+        kept = None if booking in told or privacy.mentions(reason) else reason
+        new = dataclasses.replace(row, cancellation_reason=kept, **without(row))
         repeated = repeated or new != row
-        lead = row.connection_id, row.booking_uuid, ""
-        bookings.append(dataclasses.replace(new, loses_key=lead in found.contacts))
-    blank = [dataclasses.replace(item, **gone) for item in scrubber.items(found.bookings) if (gone := without(item))]
-    return bookings, blank, repeated or bool(blank)
+        if booking in told or new != row or booking in of_items:
+            bookings.append(dataclasses.replace(new, loses_key=(*booking, "") in found.contacts))
+    return bookings, items, removed, repeated or bool(items)
 
 
 # -- the copies -------------------------------------------------------------------------------------------------------

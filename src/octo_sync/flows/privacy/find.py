@@ -2,13 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from octo_sync.destinations.erasing import BookingKey, ContactKey, ContactRow, Scrubber, StoredPayload
 from octo_sync.flows.contacts import Privacy
-from octo_sync.flows.naming import texts_of
+from octo_sync.flows.naming import marks_of, texts_of
 from octo_sync.journal import Erasure
 from octo_sync.octo.records import Contact
 
@@ -33,6 +33,12 @@ class Found:
     """Bookings of others whose notes hold their e-mail address."""
     payloads: set[ContactKey] = field(default_factory=set)
     """Payloads of other bookings that hold them, or their e-mail address in a note: connection, uuid, hash."""
+    once: set[BookingKey] = field(default_factory=set)
+    """Other bookings that were theirs once, as a payload says."""
+    referring: set[BookingKey] = field(default_factory=set)
+    """Bookings of anybody whose references or reason of cancellation hold their e-mail address."""
+    marks: set[str] = field(default_factory=set)
+    """What references of their bookings may repeat."""
     texts: list[str] = field(default_factory=list)
     """What tells who it is."""
     notes: list[str] = field(default_factory=list)
@@ -41,6 +47,11 @@ class Found:
     def bookings(self) -> list[BookingKey]:
         """The bookings that say something of them."""
         return sorted({(connection, uuid) for connection, uuid, _ in self.contacts} | self.mentioned)
+
+    @property
+    def own(self) -> set[BookingKey]:
+        """The bookings that are theirs or were."""
+        return {(connection, uuid) for connection, uuid, _ in self.contacts} | self.once
 
 
 def find(scrubber: Scrubber, privacy: Privacy, asked: Erasure) -> Found:
@@ -62,7 +73,7 @@ def find(scrubber: Scrubber, privacy: Privacy, asked: Erasure) -> Found:
         theirs += [r for r in rows if r not in theirs and privacy.name_key(r) in names]
         found.live += len(theirs)
         found.contacts |= {r.key for r in theirs}
-        found.texts += [text for r in theirs for text in texts_of(r)]
+        _note_texts(found, theirs)
         if not theirs and any(privacy.mentions(r.notes) for r in rows):
             found.mentioned.add(booking)
     touched = set(found.bookings)
@@ -72,9 +83,16 @@ def find(scrubber: Scrubber, privacy: Privacy, asked: Erasure) -> Found:
                 found.notes.append(row.notes)
                 if row.key not in found.contacts:
                     found.without_notes.append(replace(row, notes=None))
+    found.referring = {booking for booking, text in scrubber.addressed() if privacy.mentions(text)}
     _look_into_payloads(scrubber, privacy, asked, touched, found)
     found.texts, found.notes = sorted(set(found.texts)), sorted(set(found.notes))
     return found
+
+
+def _note_texts(found: Found, theirs: Iterable[ContactRow]) -> None:
+    for contact in theirs:
+        found.texts += texts_of(contact)
+        found.marks |= marks_of(contact)
 
 
 def _is_asked(privacy: Privacy, asked: Erasure, contact: ContactRow) -> bool:
@@ -94,11 +112,24 @@ def _look_into_payloads(
         contacts = list(people_in(stored, record))
         theirs = [c for c in contacts if c.key in found.contacts or _is_asked(privacy, asked, c)]
         notes = [text for text in (record.get("notes"), *(c.notes for c in contacts)) if isinstance(text, str)]
-        found.texts += [text for c in theirs for text in texts_of(c)]
-        if booking in touched or theirs or any(privacy.mentions(text) for text in notes):
+        _note_texts(found, theirs)
+        is_told = booking in touched or bool(theirs) or any(map(privacy.mentions, notes))
+        if is_told:
             found.notes += filter(None, notes)
-            if booking not in touched:
-                found.payloads.add((*booking, stored.payload_hash))
+        if booking not in touched and (is_told or any(map(privacy.mentions, _references_in(record)))):
+            found.payloads.add((*booking, stored.payload_hash))
+        if booking not in touched and theirs:
+            found.once.add(booking)
+
+
+def _references_in(record: Mapping[str, Any]) -> Iterator[object]:
+    """The references of a booking as received, and the reason of its cancellation."""
+    items, cancellation = record.get("unitItems"), record.get("cancellation")
+    for owner in (record, *(items if isinstance(items, list) else ())):
+        if isinstance(owner, dict):
+            yield from (owner.get(name) for name in ("supplierReference", "resellerReference"))
+    if isinstance(cancellation, dict):
+        yield cancellation.get("reason")
 
 
 def people_in(stored: StoredPayload, record: Mapping[str, Any]) -> Iterator[ContactRow]:
