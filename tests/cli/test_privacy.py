@@ -94,6 +94,19 @@ def test_a_file_that_may_hold_somebody_unseen_is_named_and_the_exit_code_is_5_un
     assert project.json("privacy", "erase", "--email", email, "--yes")["left"] == []
 
 
+def test_a_file_that_holds_an_address_that_is_in_no_table_is_named_and_the_address_written_down_nowhere(project):
+    (project.directory / "letters.txt").write_text("To: Walk.In@Example.org")
+    (project.directory / "others.txt").write_text("To: somewalk.in@example.org")
+
+    done = project("privacy", "erase", "--email", "walk.in@example.org", "--yes", "--json")
+
+    assert done.returncode == 5
+    (left,) = json.loads(done.stdout)["left"]
+    assert left.startswith("letters.txt still holds it")
+    assert project.json("privacy", "list")["erasures"][-1]["left"] == [left]
+    assert holding(project.directory, "walk.in@example.org") == ["others.txt"]
+
+
 def test_nothing_is_erased_without_a_yes_and_nobody_in_particular_is_refused(project):
     email, *_ = somebody(project.directory)
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import shutil
 import sqlite3
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -203,6 +204,31 @@ async def test_a_file_that_hides_what_it_holds_is_named_and_not_counted_as_clean
     assert done.done_at is not None
     named = {sentence.split(" ")[0] for sentence in done.left}
     assert named == {"octo.private.before-1.duckdb", "backup/private.duckdb", "guests.parquet"}
+
+
+@pytest.mark.deep(6)
+async def test_files_are_searched_in_any_spelling_and_for_an_address_that_is_the_end_of_another_ones(
+    project, service, guest
+):
+    service.change(guest[2], contact={**BOB, "emailAddress": "joe" + MARKS["emailAddress"]})
+    copy = await pulled(project, guest, wire(guest))
+    name, email = MARKS["fullName"], MARKS["emailAddress"]
+    spelled = {
+        "small": f"1;{email.lower()};2".encode(),
+        "wide": f"<{email.upper()}>".encode("utf-16-le"),
+        "code page": name.encode("cp1252"),
+        "apart": unicodedata.normalize("NFD", name).encode(),
+        "his": f"joe{email}".encode(),
+        "his, wide": f"1,joe{email},2".encode("utf-16-le"),
+        "his, wide too": f"1,joe{email},2".encode("utf-16-be"),
+    }
+    for file, data in spelled.items():
+        (copy.directory / file).write_bytes(data)
+
+    done = await forget(copy, emails=[email])
+
+    assert set(done.holding) == {"small", "wide", "code page", "apart"}
+    assert len(done.left) == 4, "the private file holds his address, and that is right"
 
 
 async def test_an_erased_person_is_in_no_byte_of_the_project_and_a_full_pull_does_not_bring_her_back(

@@ -17,6 +17,7 @@ from octo_sync.errors import LeaseHeld
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.export.files import writing
 from octo_sync.flows.privacy.export import export as everything
+from octo_sync.flows.privacy.search import look_for
 from octo_sync.journal import Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
@@ -112,6 +113,9 @@ def erase(loaded: Pipeline, *, who: _Who, yes: bool) -> int:
             options.confirm("Erase this for good? There is no way back.", "Erasing")
         asked = journal.erasures.request(people, who.bookings)
         done = _carried_out(loaded, journal, asked)
+        if who.emails and (done.done_at or done.left):
+            done = look_for(loaded, done, who.emails)
+            journal.erasures.note(done)
     if not console.wrote_json("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH}):
         _report(done)
     return 0 if done.done_at and not done.left else 5

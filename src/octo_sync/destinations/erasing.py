@@ -135,12 +135,14 @@ class Scrubber:
         found = self._run(sql("addressed"), list(_AT_SIGNS))
         return [((connection, uuid), text) for connection, uuid, text in found]
 
-    def repeats(self, text: str) -> int:
-        """How many contacts or payloads still hold a text; small and large letters are different."""
+    def repeats(self, text: str, *, whole: bool = False) -> int:
+        """How many contacts or payloads still hold a text, or have it as a whole value; large letters are as small ones."""
         names = (c for c in _COLUMNS if c not in (*_KEY, "erased_at_utc"))
-        there = " or ".join(f"position($1 in {name}) > 0" for name in names)
+        there = " or ".join(
+            f"lower({name}) = lower($1)" if whole else f"position(lower($1) in lower({name})) > 0" for name in names
+        )
         looks = sql("repeats", contacts=self._contacts, records=self._records, there=there)
-        ((found,),) = self._run(looks, [text])
+        ((found,),) = self._run(looks, [text, f'"{text}"' if whole else text])
         return int(found)
 
     def replace_contacts(self, rows: Sequence[ContactRow], now: datetime) -> int:

@@ -25,8 +25,9 @@ select connection_id, key, payload_hash, payload, fetched_at_utc, source from {r
 where resource = 'booking' and key in (select unnest($1::varchar[])) order by 1, 2, 5
 
 -- name: repeats
--- How many contacts or payloads still hold the text $1.
-select (select count(*) from {contacts} where {there}) + (select count(*) from {records} where position($1 in payload) > 0)
+-- How many contacts still hold the text $1, or payloads the text $2.
+select (select count(*) from {contacts} where {there})
+  + (select count(*) from {records} where position(lower($2) in lower(payload)) > 0)
 
 -- name: addressed
 -- The bookings with references or a reason of cancellation that hold one of the signs $1 to $4, and these texts.

@@ -24,7 +24,7 @@ from octo_sync.flows.naming import normal_text
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.find import Found, find
 from octo_sync.flows.privacy.rule import applied_rule, note_rule, rule
-from octo_sync.flows.privacy.search import forms_of, search
+from octo_sync.flows.privacy.search import forms_of, is_own, search, still_holding
 from octo_sync.flows.publish import publish_everywhere
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.journal import GONE, Erasure
@@ -36,7 +36,7 @@ _STRING = re.compile(rb'"([^"]*)"')
 _MOST_TEXTS = 64
 """Texts that are looked for one by one; of an agency's thousand guests the others are looked for as whole values."""
 _MOST_SEARCHED = 12
-"""Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
+"""Texts that are looked for in every file at the end; each costs a look or two at all payloads for others who have it too."""
 _AGAIN, _AGAIN_AT_MOST = 60.0, 900.0
 """Seconds to the next attempt at what could not be finished, doubled each time up to the second."""
 _JOURNAL_IS_READ = "Another process reads the journal, so that its write-ahead log could not be emptied."
@@ -288,22 +288,11 @@ def _replace_copies(ports: Ports, *, rewrites_core: bool) -> str | None:
     return None
 
 
-def _is_proven(pipeline: Pipeline, path: Path) -> bool:
-    """Whether it is of the project's own databases: their rows are gone, and their files made anew or copies of what was."""
-    own = (pipeline.destination, pipeline.private_path, pipeline.publish.path, pipeline.publish.contacts_path)
-    lakes = [(pipeline.lake or ""), f"{pipeline.lake}.private", pipeline.publish.delta]
-    folders = {Path(bare) for lake in lakes if (bare := lake.removeprefix("file://")).startswith("/")}
-    return path in own or not folders.isdisjoint(path.absolute().parents)
-
-
 def _known_to_hold(pipeline: Pipeline, carried: _Carried) -> list[str]:
     """Files of others that an earlier attempt saw it in, where this one knows no text to look for any more."""
     known = () if carried.texts else carried.erasure.holding
-    journal = pipeline.journal_path.name
     paths = [pipeline.directory / path for path in known]
-    there = [
-        path for path in paths if path.exists() and not _is_proven(pipeline, path) and not path.name.startswith(journal)
-    ]
+    there = [path for path in paths if path.exists() and not is_own(pipeline, path)]
     return [str(path.relative_to(pipeline.directory)) for path in there]
 
 
@@ -314,17 +303,24 @@ def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
     """
     left = [*carried.left, *([kept_back] if kept_back else [])]
     is_done = not left
+    directory = ports.pipeline.directory
+    alone, within = list[str](), list[str]()
     with ports.warehouse.scrubbing(ports.fence_of()) as scrubber:
-        # What others have too, such as a common name, is rightly there.
-        most_telling = sorted(carried.texts, key=lambda text: "@" not in text)[:_MOST_SEARCHED]
-        alone = [text for text in most_telling if not scrubber.repeats(text)]
-    searched = search(ports.pipeline.directory, [form for text in alone for form in forms_of(text)])
-    holding = {*searched.holding, *_known_to_hold(ports.pipeline, carried)}
-    left += [f"{path} still holds it and is not octo-sync's to change." for path in sorted(holding)]
+        for text in sorted(carried.texts, key=lambda text: "@" not in text)[:_MOST_SEARCHED]:
+            if not scrubber.repeats(text):
+                alone.append(text)
+            elif not scrubber.repeats(text, whole=True):
+                # Our own files hold it inside of somebody else's. What others have as theirs, such as a common name, is
+                # rightly anywhere.
+                within.append(text)
+    searched = search(directory, *([form for text in texts for form in forms_of(text)] for texts in (alone, within)))
+    beside = [path for path in searched.beside if not is_own(ports.pipeline, directory / path)]
+    holding = {*searched.holding, *beside, *_known_to_hold(ports.pipeline, carried)}
+    left += still_holding(holding)
     left += [
         f"{path} may still hold it: into a compressed file no search can see. Delete it when it is not needed."
         for path in searched.closed
-        if path not in holding and not _is_proven(ports.pipeline, ports.pipeline.directory / path)
+        if path not in holding and not is_own(ports.pipeline, directory / path)
     ]
     if carried.is_repeated and not carried.texts and _SEARCHED not in carried.erasure.counts:
         left.append(
@@ -332,7 +328,7 @@ def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
             "could not be searched for it. Look through exports and notes of your own."
         )
     if not searched.complete:
-        left.append(f"Only {searched.files} files of {ports.pipeline.directory} were searched; there are too many.")
+        left.append(f"Only {searched.files} files of {directory} were searched; there are too many.")
     erasure = dataclasses.replace(
         carried.erasure,
         counts=carried.counts | {_SEARCHED: searched.files},
