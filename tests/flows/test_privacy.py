@@ -210,7 +210,8 @@ async def test_a_file_that_hides_what_it_holds_is_named_and_not_counted_as_clean
 async def test_files_are_searched_in_any_spelling_and_for_an_address_that_is_the_end_of_another_ones(
     project, service, guest
 ):
-    service.change(guest[2], contact={**BOB, "emailAddress": "joe" + MARKS["emailAddress"]})
+    bob = {**BOB, "emailAddress": "joe" + MARKS["emailAddress"]}
+    service.change(guest[2], contact=bob, notes=f"a friend of {MARKS['fullName']}, he says")
     copy = await pulled(project, guest, wire(guest))
     name, email = MARKS["fullName"], MARKS["emailAddress"]
     spelled = {
@@ -228,7 +229,7 @@ async def test_files_are_searched_in_any_spelling_and_for_an_address_that_is_the
     done = await forget(copy, emails=[email])
 
     assert set(done.holding) == {"small", "wide", "code page", "apart"}
-    assert len(done.left) == 4, "the private file holds his address, and that is right"
+    assert len(done.left) == 4, "the private file holds his address and his note, and that is right"
 
 
 async def test_an_erased_person_is_in_no_byte_of_the_project_and_a_full_pull_does_not_bring_her_back(
