@@ -534,6 +534,7 @@ def test_a_reference_repeats_a_person_in_any_order_without_accents_and_by_the_di
     short = marks_of(Contact(full_name="Bo Li", email_address="bo@x.org"))
     assert [repeats(text, short) for text in ("LI, Bo", "bo.li 2", "Li 17")] == [True, True, False]
     assert not repeats("Customer 4711", marks_of(Contact(full_name="Anonymised Customer")))
+    assert not repeats("GYG ----- 1", marks_of(Contact(full_name="'' ''", phone_number="-----", last_name="-")))
     assert repeats("OBRIEN", marks_of(Contact(full_name="Ann O'Brien", phone_number="1234567")))
     hashed = Privacy("hash", b"secret").reduced(Contact(first_name="Ann", last_name="Brien", phone_number="1234567"))
     assert marks_of(ContactRow(connection_id="c", booking_uuid="b", unit_item_uuid="", **hashed)) == set()

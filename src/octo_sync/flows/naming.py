@@ -84,16 +84,16 @@ def marks_of(contact: Contact) -> set[str]:
 
     A last name alone counts for who has an address or number: whom a service made anonymous is a Customer or a Guest.
     """
-    marks = {_plain(text) for text in texts_of(contact)}
+    marks = {_plain(text) for text in texts_of(contact) if _words(text)}
     parts = (name_of(contact), text_of(contact.first_name), text_of(contact.last_name))
     name, first, last = (_words("" if HASH.fullmatch(part) else part) for part in parts)
     last = last or (name.split()[-1] if " " in name else "")
     first = first or name.removesuffix(last).strip()
     orders = {name, f"{first} {last}", f"{last} {first}"} if first and last else set()
     marks |= {f" {order} " for order in orders if len(order) >= _SHORTEST_TEXT}
-    if sum(map(str.isalpha, last)) >= _FEWEST_LETTERS and (contact.email_address or contact.phone_number):
-        marks.add(f" {last} ")
     phone = text_of(contact.phone_number)
+    if sum(map(str.isalpha, last)) >= _FEWEST_LETTERS and (phone or text_of(contact.email_address)):
+        marks.add(f" {last} ")
     digits = "" if HASH.fullmatch(phone) else normal_phone(phone)
     return marks | ({digits[-_NATIONAL_DIGITS:]} if len(digits) >= _TELLING_DIGITS else set())
 
