@@ -937,6 +937,17 @@ def test_who_was_erased_under_another_projects_key_is_known_by_that_key_alone():
     assert not privacy.is_erased(Contact(email_address="ada@example.org"))
 
 
+def test_a_removed_reference_is_known_on_its_own_booking_under_the_key_of_its_erasure():
+    key, booking = b"other".hex(), ("c", "U-1")
+    privacy = Privacy("keep", b"own")
+    hashed = privacy.reference_key(booking, "Quux x2", key=key)
+    privacy.take(Erasure(id="1", requested_at=NOON, key=key, references=((*booking, hashed),)))
+    assert hashed != privacy.reference_key(booking, "Quux x2")
+    assert privacy.repeats(("c", "u-1"), " QUUX x2")
+    assert not privacy.repeats(("c", "u-2"), "Quux x2"), "another guest's may be called the same"
+    assert not privacy.repeats(booking, "Quux x3")
+
+
 # -- the rule `pii` ---------------------------------------------------------------------------------------------------
 
 
