@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 from tests.cli import conftest
-from tests.faults.serving import Copy, Program, Sandbox, asked, until
+from tests.faults.serving import Copy, Program, Sandbox, asked, free_port, until
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +144,24 @@ def test_a_receiver_that_finds_its_address_taken_says_so(place):
     assert f"127.0.0.1:{copy.port}" in said
     assert "another `octo-sync serve`" in said
     assert "--bind" in said
+
+
+@pytest.mark.deep(3)
+@pytest.mark.parametrize(("limit", "taken"), [("-Sn", "all"), ("-n", "350")])
+def test_connections_of_strangers_leave_the_program_its_files(place, limit, taken):
+    _, copy, _ = place
+    port, log = free_port(), copy.directory / f"strangers{limit}.log"
+    narrow = ("sh", "-c", f'ulimit {limit} 700; exec "$@"', "sh")
+    words = ("serve", "-p", "pipeline.toml", "--only", "receiver", "--bind", f"127.0.0.1:{port}")
+    with Program(*words, cwd=copy.directory, log=log, wrapper=narrow) as program:
+        copy.ready(program, port=port)
+        with contextlib.ExitStack() as strangers:
+            for _ in range(750):
+                strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
+            assert copy.is_ready(port) or taken != "all"
+        until(lambda: copy.is_ready(port), 10, program.said)
+    assert "Too many open files" not in program.said()
+    assert ("receiver takes 350 connections" in program.said()) == (taken == "350")
 
 
 def test_a_second_one_says_who_works_and_that_it_takes_over(place):

@@ -85,6 +85,21 @@ def run_until_done(work: Coroutine[Any, Any, T], *, stop_within: float | None = 
     return asyncio.run(main())
 
 
+def may_open(files: int) -> int:
+    """How many files and connections this process may have open: so many, where the machine lets it, or more."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return files
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = files if most == resource.RLIM_INFINITY else min(files, most)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        with contextlib.suppress(OSError, ValueError):  # some machines have a lower limit that they do not tell
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            return wanted
+    return files if limit == resource.RLIM_INFINITY else limit
+
+
 def stdin_is_terminal() -> bool:
     """Whether a person can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -22,6 +22,10 @@ _KEEP_ALIVE = 15
 _LOOKS_PER_TIMEOUT = 10
 _SHORTEST_LOOK = 0.01
 
+_WAITING, _AT_ONCE = 2048, 32
+"""Connections that the system keeps until they are accepted, and that are accepted at once: each has a file open for some
+turns of the loop before one too many is refused."""
+
 _CHOOSING = {"webhooks.bind": "--bind HOST:PORT", "dashboard.bind": "--dashboard HOST:PORT"}
 
 _SLOW = b"408 Request Timeout", "slow"
@@ -126,6 +130,8 @@ class WebServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
         await super().startup(sockets)
+        for sock in sockets or ():
+            sock.listen(_WAITING)
         self.listening.set()
 
     async def main_loop(self) -> None:
@@ -175,7 +181,7 @@ async def serving(
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=stop_within,  # type: ignore[arg-type]  # it waits for parts of a second too
-        backlog=2048,
+        backlog=_AT_ONCE,
     )
     config.limits, config.refused = limits, refused
     server, loop, sock = WebServer(config), asyncio.get_running_loop(), _bound(*limits.address, key)
