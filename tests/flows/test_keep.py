@@ -1,10 +1,13 @@
 """The keeper: marks become rows without anybody running a command, and what nobody notifies about is looked at in time."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 import itertools
 import os
 import threading
+import traceback
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -27,6 +30,7 @@ from octo_sync.flows.sync.sharing import Sharing
 from octo_sync.flows.sync.work import Worker
 from octo_sync.journal import Timer
 from octo_sync.journal.lease import Leases
+from octo_sync.journal.store import Store
 from octo_sync.model import Source, Subject, SubjectKind
 
 
@@ -287,6 +291,34 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
         ended = {run.run_id: (run.status, run.error) for run in journal.runs.last(10) if run.command == "serve"}
     assert ended == {tried[0]: ("failed", "The disk is full."), tried[1]: ("ok", None)}
     assert f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are kept meanwhile." in said
+
+
+async def test_the_journal_is_asked_in_threads_so_that_deliveries_never_wait_for_a_slow_one(project, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    loops, reading, asked = threading.current_thread(), Store.reading, set()
+
+    def noted(store):
+        if threading.current_thread() is loops:
+            frames = (Path(frame.filename) for frame in traceback.extract_stack())
+            asked.add([f.name for f in frames if "octo_sync" in f.parts and f.parent.name != "journal"][-1])
+        return reading(store)
+
+    monkeypatch.setattr(Store, "reading", noted)
+    keeping, said = asyncio.get_running_loop().create_future(), []
+    events = Events(say=said.append, keeping=keeping.set_result)
+    webhooks = dataclasses.replace(project.pipeline.webhooks, url="http://127.0.0.1:1")
+    schedule = dataclasses.replace(project.pipeline.schedule, near="0 * * * *")
+    pipeline = dataclasses.replace(project.pipeline, webhooks=webhooks, schedule=schedule)
+    served = asyncio.create_task(
+        serve(pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
+    )
+    async with asyncio.timeout(60):
+        await (await keeping).idle.wait()
+    served.cancel()
+    await asyncio.wait([served])
+    # The worker's claims, numbers and paces; what is opened before anybody listens; the lease that is given back at the end.
+    assert asked <= {"work.py", "ports.py", "paces.py", "project.py"}
+    assert any("subscription" in sentence for sentence in said)
 
 
 @pytest.mark.deep(2)

@@ -178,12 +178,13 @@ async def test_what_stands_aside_was_missed_and_fails_keeps_nobody_waiting(monke
         if name == "report":
             written.set()
 
-    schedules = Schedules("UTC", Clock("2026-11-24T12:00"), last_run=known.get, ran=ran)
+    refuses, said = True, []
+    schedules = Schedules("UTC", Clock("2026-11-24T12:00"), last_run=known.get, ran=ran, say=said.append)
 
     async def report():
         called.append("report")
-        if called.count("report") < 3:
-            raise JournalError("the mail server refuses")
+        if refuses or called.count("report") < 3:
+            raise JournalError("The mail server refuses.")
 
     async def full():
         called.append("full")
@@ -192,11 +193,13 @@ async def test_what_stands_aside_was_missed_and_fails_keeps_nobody_waiting(monke
     schedules.cron("full", "0 2 * * *", full)
     try:
         assert await schedules.start() == ["report", "full"]
-        assert called == ["full"]
+        assert called[0] == "full"
         assert known["report"] == at("2026-11-16T07:00"), "it stays missed until it is done"
+        refuses = False
         await asyncio.wait_for(written.wait(), 60)
         assert known["report"] == at("2026-11-24T12:00")
-        assert called == ["full", "report", "report", "report"]
+        assert called.count("full") == 1
+        assert said[0] == "schedule report: The mail server refuses. It is tried again."
     finally:
         schedules.stop()
 
@@ -272,3 +275,23 @@ async def test_an_interval_does_not_overtake_itself_and_survives_a_failure():
         schedules.stop()
     assert most == 1
     assert calls >= 2
+
+
+@pytest.mark.parametrize("stops", [True, False])
+async def test_what_fails_or_is_stopped_is_a_sentence_and_no_trace(caplog, stops):
+    said, begun = [], asyncio.Event()
+
+    async def check():
+        begun.set()
+        if stops:
+            await asyncio.sleep(60)
+        raise JournalError("The journal was locked.")
+
+    schedules = Schedules("UTC", Clock("2026-11-20T12:00"), last_run={}.get, ran=lambda *_: None, say=said.append)
+    schedules.every("subscriptions", 0.01, check)
+    await schedules.start()
+    await asyncio.wait_for(begun.wait(), 60)
+    schedules.stop()
+    await asyncio.sleep(0.1)
+    assert set(said) == (set() if stops else {"schedule subscriptions: The journal was locked. It is tried again."})
+    assert [each for each in caplog.records if each.name.startswith("apscheduler") and each.exc_info] == []

@@ -296,7 +296,7 @@ async def open_project(
             )
             ports.travel, ports.allow_deletions = travel, allow_deletions
             ports.progress = progress or ports.progress
-            if is_due(ports):
+            if await asyncio.to_thread(is_due, ports):
                 # Before anything else is written or published.
                 await asyncio.to_thread(erase if share is None else _erase_alone, ports)
             yield Project(ports, warehouse, owed)

@@ -180,7 +180,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
         notifier.all_is_well,
     )
     keeps = ports.share is None or ports.share.keeps
-    schedules = _schedules(program, keeper) if keeps else None
+    schedules = await asyncio.to_thread(_schedules, program, keeper) if keeps else None
     await asyncio.to_thread(journal.runs.start, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = [
         asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
@@ -225,8 +225,8 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
             task.cancel()
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
-            keeper.stop_pulls()
-            journal.runs.end(ports.run_id, status, keeper.counts(), error=why)
+            await asyncio.to_thread(keeper.stop_pulls)
+            await asyncio.to_thread(journal.runs.end, ports.run_id, status, keeper.counts(), error=why)
 
 
 def _reconcile(program: Program, ports: Ports) -> None:
@@ -295,6 +295,7 @@ def _subscription(program: Program, ports: Ports, notifier: Notifier) -> Callabl
 
 
 def _schedules(program: Program, keeper: Keeper) -> Schedules:
+    """What is called at its times. Blocking."""
     journal, pipeline, wake = keeper.ports.journal, program.pipeline, program.wake
 
     def last_run(name: str) -> datetime | None:
@@ -315,7 +316,9 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
         await asyncio.to_thread(keeper.check_subscriptions, looks.due(keeper.ports.clients))
         wake.set()
 
-    schedules = program.means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
+    schedules = program.means.schedules(
+        pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran, say=program.events.say
+    )
     for part in PARTS:
         if expression := getattr(pipeline.schedule, part):
             schedules.cron(part, expression, partial(pull, part))

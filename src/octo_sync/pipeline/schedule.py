@@ -91,7 +91,8 @@ class Schedules:
     Args:
         time_zone: Whose clock cron expressions mean.
         clock: For what was missed.
-        last_run, ran: Read and write when something ran last, durably, by name.
+        last_run, ran: Read and write when something ran last, durably, by name. Blocking.
+        say: Told in a sentence what failed.
         scheduler: Waits for the times; APScheduler's own by default.
     """
 
@@ -102,12 +103,13 @@ class Schedules:
         *,
         last_run: Callable[[str], datetime | None],
         ran: Callable[[str, datetime], None],
+        say: Callable[[str], object] = lambda _: None,
         scheduler: "BaseScheduler | None" = None,
     ) -> None:
         from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - others only ask for the next time
 
         self._time_zone, self._clock = time_zone, clock
-        self._last_run, self._ran = last_run, ran
+        self._last_run, self._ran, self._say = last_run, ran, say
         self._crons: dict[str, str] = {}
         self._calls: dict[str, Call] = {}
         self._aside: set[str] = set()
@@ -126,12 +128,12 @@ class Schedules:
         self._crons[name], self._calls[name] = expression, call
         if aside:
             self._aside.add(name)
-        self._scheduler.add_job(self._until_it_works, trigger, args=[name], id=name)
+        self._scheduler.add_job(self._called, trigger, args=[name], id=name)
 
     def every(self, name: str, seconds: float, call: Call) -> None:
         """Call every so many seconds, the first time after that long."""
         self._calls[name] = call
-        self._scheduler.add_job(self._run, IntervalTrigger(seconds=seconds), args=[name], id=name)
+        self._scheduler.add_job(self._called, IntervalTrigger(seconds=seconds), args=[name], id=name)
 
     async def start(self) -> list[str]:
         """Begin; what was missed meanwhile is called at once. The names of what was missed.
@@ -141,11 +143,7 @@ class Schedules:
         """
         self._scheduler.start()
         now = self._clock.now()
-        late = [n for n, e in self._crons.items() if missed(e, self._time_zone, self._last_run(n), now)]
-        for name in self._crons.keys() - set(late):
-            if self._last_run(name) is None:
-                # From now on a time that passes is missed.
-                self._ran(name, now)
+        late = await asyncio.to_thread(self._missed, now)
         for name in late:
             log.info("action=schedule_missed name=%s", name)
             if name in self._aside:
@@ -153,6 +151,14 @@ class Schedules:
             else:
                 await self._run(name)
         return late
+
+    def _missed(self, now: datetime) -> list[str]:
+        """What was missed; of what never ran, a time that passes is missed from now on. Blocking."""
+        last = {name: self._last_run(name) for name in self._crons}
+        for name, moment in last.items():
+            if moment is None:
+                self._ran(name, now)
+        return [n for n, e in self._crons.items() if missed(e, self._time_zone, last[n], now)]
 
     def next_runs(self) -> dict[str, datetime]:
         """When each of them is called next."""
@@ -163,20 +169,32 @@ class Schedules:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    async def _until_it_works(self, name: str) -> None:
-        while True:
-            try:
-                return await self._run(name)
-            except OctoSyncError as error:
-                log.warning("action=schedule_failed name=%s error=%s", name, type(error).__name__)
-            await asyncio.sleep(_AGAIN)
+    async def _called(self, name: str) -> None:
+        """It is due. A call of a cron expression is made until it works; that of an interval comes again soon anyway."""
+        try:
+            while not await self._works(name):
+                if name not in self._crons:
+                    return
+                await asyncio.sleep(_AGAIN)
+        except asyncio.CancelledError:
+            if self._scheduler.running:  # else it was stopped, which APScheduler would show as a failure
+                raise
+
+    async def _works(self, name: str) -> bool:
+        try:
+            await self._run(name)
+        except OctoSyncError as error:
+            log.warning("action=schedule_failed name=%s error=%s", name, type(error).__name__)
+            self._say(f"schedule {name}: {error} It is tried again.")
+            return False
+        return True
 
     async def _run(self, name: str) -> None:
         """Written down afterwards: who is killed or fails before that has missed it."""
         now = self._clock.now()
         await self._calls[name]()
         if name in self._crons:
-            self._ran(name, now)
+            await asyncio.to_thread(self._ran, name, now)
 
 
 def _note_failure(event: JobExecutionEvent) -> None:

@@ -348,7 +348,7 @@ class Keeper:
 
     async def _publish_when_due(self) -> None:
         """Begin a new read copy when there is something to show and the last one is long enough ago."""
-        if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
+        if self._publish_in() <= 0 and await self._owes_readers() and await asyncio.to_thread(self._ever_pulled):
             self._publishing = asyncio.create_task(self._publish())
             self._publishing.add_done_callback(lambda _: self.wake.set())
 
@@ -383,12 +383,14 @@ class Keeper:
             self._was_pulled = (ended or nothing_owed) and any(self.ports.warehouse.live_rows().values())
         return self._was_pulled
 
-    @property
-    def _owes_readers(self) -> bool:
-        return self.ports.pipeline.publish.enabled and self._to_show() != self._tried
+    async def _owes_readers(self) -> bool:
+        return self.ports.pipeline.publish.enabled and await asyncio.to_thread(self._to_show) != self._tried
 
     def _to_show(self) -> tuple[int, ...]:
-        """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
+        """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process.
+
+        Blocking.
+        """
         revision = self.ports.journal.reconciliations.revision()
         elsewhere = self._sharing.elsewhere()
         landed = self._worker.lander.totals.rows + elsewhere.get("rows_written", 0)
@@ -396,7 +398,7 @@ class Keeper:
 
     async def _publish(self) -> None:
         """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
-        self._published_at, to_show = self._time(), self._to_show()
+        self._published_at, to_show = self._time(), await asyncio.to_thread(self._to_show)
         ended, self._ended = self._ended, Ended()
         try:
             published = await asyncio.to_thread(mirror_and_publish, self.ports)
@@ -435,17 +437,13 @@ class Keeper:
 
     async def _sleep(self, waits: list[float]) -> None:
         """Until somebody wakes us, or the next thing is due."""
-        now = self.ports.clock.now()
-        # The clock may have been put back since the worker looked.
-        looked_at = min(now, self._worker.looked_at)
-        moments = [self.ports.journal.subjects.next_due_at(looked_at), self._next_hold]
-        if self._sharing.keeps:
-            moments.append(self.ports.journal.timers.next_at())
-            waits.append(self._looked_after_at + _LOOK_AFTER_EVERY - self._time())
-        waits += [(m - now).total_seconds() for m in moments if m is not None]
-        waits.append(_WHILE_OTHERS_WORK if self._sharing.is_waiting else _LONGEST_SLEEP)
-        if self._owes_readers and self._was_pulled and self._publishing is None:
+        moments = [*await asyncio.to_thread(self._next_moments), self._next_hold]
+        if self._publishing is None and self._was_pulled and await self._owes_readers():
             waits.append(self._publish_in())
+        if self._sharing.keeps:
+            waits.append(self._looked_after_at + _LOOK_AFTER_EVERY - self._time())
+        waits += [(m - self.ports.clock.now()).total_seconds() for m in moments if m is not None]
+        waits.append(_WHILE_OTHERS_WORK if self._sharing.is_waiting else _LONGEST_SLEEP)
         if self.wake.is_set():
             return
         if self._publishing is None:
@@ -458,3 +456,10 @@ class Keeper:
             pass
         finally:
             self.idle.clear()
+
+    def _next_moments(self) -> list[datetime | None]:
+        """When the next subject and the next timer are due. Blocking."""
+        # The clock may have been put back since the worker looked.
+        looked_at = min(self.ports.clock.now(), self._worker.looked_at)
+        journal = self.ports.journal
+        return [journal.subjects.next_due_at(looked_at), journal.timers.next_at() if self._sharing.keeps else None]

@@ -1,8 +1,9 @@
 """Carrying out the steps of `plan` at a service whose every answer may get lost."""
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,10 @@ class Turn(Wanted):
 
 @dataclass(slots=True)
 class Steps:
-    """One connection's service, and the journal that knows what was asked of it."""
+    """One connection's service, and the journal that knows what was asked of it.
+
+    The journal is asked in threads: while another process keeps it locked, deliveries are answered all the same.
+    """
 
     journal: Journal
     client: "OctoClient"
@@ -74,54 +78,71 @@ class Steps:
         """Steps and looks in turn, until a look asks for no more steps; the subscription and its row."""
         for _ in range(ROUNDS):
             listed = await self.listed(turn)
-            plan = planning.plan(self.journal.endpoints.rows(retired=True), listed, turn)
+            plan = planning.plan(await self._all_rows(), listed, turn)
             for step in plan.steps:
                 await self.act(step, turn)
             if plan.acts or plan.keep is None or plan.keep.row is None:
                 continue
-            rows = {row.endpoint: row for row in self.journal.endpoints.rows(self.connection)}
+            rows = {row.endpoint: row for row in await self._rows()}
             if (row := rows.get(plan.keep.row.endpoint)) is not None:  # or somebody has retired it meanwhile
-                self._note_shape(plan.keep.subscription, row, turn)
+                await self._note_shape(plan.keep.subscription, row, turn)
                 return plan.keep, row
         raise turn.doubt or self.restless()
 
-    def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
+    async def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
         """Let the next run know what this one was content with. Forgotten as soon as the service shows what it was sent."""
         usual = planning.is_usual(subscription, row, turn)
         shape = "" if usual else planning.shape(subscription, row, self.address)
-        if shape != self._noted(_TAKEN):
-            self.journal.settings.set(_TAKEN, shape or None, connection=self.connection)
+        if shape != await self._noted(_TAKEN):
+            await self._note(_TAKEN, shape or None)
 
     async def listed(self, turn: Turn) -> list[Subscription]:
         """What the service has, with those of ours that its list leaves out (lists may be cut, or lag)."""
         listed = (await self.client.list_subscriptions()).record
         turn.complete = listed.complete and not looks_capped(len(listed.subscriptions))
         found = {str(each.id): each for each in listed.subscriptions}
-        rows = self.journal.endpoints.rows(self.connection)
+        rows = await self._rows()
         known = {row.subscription_id: None for row in reversed(rows) if row.subscription_id}
         for name in [name for name in known if name not in found][:_LOOKED_UP]:
             try:
                 one = (await self.client.get_subscription(name)).record
             except (errors.RequestRefused, errors.NotFound):
-                self.journal.endpoints.subscription_gone(self.connection, name)
+                await self._gone(name)
                 self._say("gone", name)
             except errors.AnswerInvalid:
                 continue
             else:
                 found[str(one.id)] = one
-        if not self._noted(_HEADERS_SHOWN) and any(planning.has_secret(o, r) for o in found.values() for r in rows):
-            self.journal.settings.set(_HEADERS_SHOWN, "yes", connection=self.connection)
-        turn.taken, turn.headers_shown = self._noted(_TAKEN), bool(self._noted(_HEADERS_SHOWN))
+        is_shown = any(planning.has_secret(o, r) for o in found.values() for r in rows)
+        if is_shown and not await self._noted(_HEADERS_SHOWN):
+            await self._note(_HEADERS_SHOWN, "yes")
+        turn.taken, turn.headers_shown = await self._noted(_TAKEN), bool(await self._noted(_HEADERS_SHOWN))
         return list(found.values())
 
-    def _noted(self, name: str) -> str:
-        return self.journal.settings.get(name, connection=self.connection) or ""
+    async def _noted(self, name: str) -> str:
+        return await asyncio.to_thread(self.journal.settings.get, name, connection=self.connection) or ""
+
+    async def _note(self, name: str, value: str | None) -> None:
+        await asyncio.to_thread(self.journal.settings.set, name, value, connection=self.connection)
+
+    async def _rows(self) -> list[EndpointRow]:
+        return await asyncio.to_thread(self.journal.endpoints.rows, self.connection)
+
+    async def _all_rows(self) -> list[EndpointRow]:
+        """Also those of other connections, and what is accepted no more."""
+        return await asyncio.to_thread(self.journal.endpoints.rows, retired=True)
+
+    async def _retire(self, endpoints: Sequence[str]) -> None:
+        await asyncio.to_thread(self.journal.endpoints.retire, endpoints)
+
+    async def _gone(self, subscription_id: str) -> None:
+        await asyncio.to_thread(self.journal.endpoints.subscription_gone, self.connection, subscription_id)
 
     async def act(self, step: Step, turn: Turn) -> None:
         """Carry out one step. What is in doubt after it, the next look tells."""
         match step:
             case Adopt(endpoint, subscription_id):
-                self.journal.endpoints.activate(endpoint, subscription_id)
+                await asyncio.to_thread(self.journal.endpoints.activate, endpoint, subscription_id)
                 turn.changed["adopted"] += 1
             case Create():
                 await self._create(turn)
@@ -131,7 +152,7 @@ class Steps:
                 await self.delete(subscription_id, turn)
 
     async def _create(self, turn: Turn) -> None:
-        if self.automatic and self._noted(REMOVED):
+        if self.automatic and await self._noted(REMOVED):
             raise NotWantedError("removed on request")
         # What may not be found again must not be made again.
         if turn.tried["create", ""] >= (_TRIES if turn.complete else 1):
@@ -157,7 +178,7 @@ class Steps:
         endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
         # From here on it is accepted.
         digest = planning.hash_of(secret.reveal())
-        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
+        await asyncio.to_thread(self.journal.endpoints.add, endpoint, connection=self.connection, secret_hash=digest)
         turn.written.add(endpoint)
         url, headers = planning.hook_url(self.address, endpoint), {planning.HEADER: secret.reveal()}
         what = "created" if subscription_id is None else "changed"
@@ -170,12 +191,12 @@ class Steps:
         except errors.ServiceError as caught:
             error = _harmless(caught, secret)
         else:
-            self.journal.endpoints.activate(endpoint, subscription_id)
+            await asyncio.to_thread(self.journal.endpoints.activate, endpoint, subscription_id)
             turn.changed[what] += 1
             self._say(what, subscription_id)
             return None
         if isinstance(error, errors.RequestRefused | errors.AuthenticationRefused):
-            self.journal.endpoints.retire([endpoint])
+            await self._retire([endpoint])
         else:
             turn.doubt = error
             log.warning("action=subscription_in_doubt connection=%s error=%s", self.connection, type(error).__name__)
@@ -191,7 +212,7 @@ class Steps:
             await self.client.delete_subscription(subscription_id)
         except errors.RequestRefused as error:
             if error.status in _GONE:
-                self.journal.endpoints.subscription_gone(self.connection, subscription_id)
+                await self._gone(subscription_id)
             if last:
                 turn.stuck.add(subscription_id)
         except errors.ServiceError as error:
@@ -199,7 +220,7 @@ class Steps:
                 raise
             turn.doubt = error
         else:
-            self.journal.endpoints.subscription_gone(self.connection, subscription_id)
+            await self._gone(subscription_id)
             turn.changed["deleted"] += 1
             self._say("deleted", subscription_id)
 

@@ -9,6 +9,7 @@ after its last change and all keep the same one.
 A secret lives in one step and in the request that hands it over, and nowhere else.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -83,9 +84,9 @@ class Subscriber(Steps):
         Asked for by a person it also ends a former `remove`.
         """
         turn = Turn(connection=self.connection, base=self.address)
-        self._begin()
+        await self._begin()
         try:
-            return self._done(await self.settle(turn), turn)
+            return await self._done(await self.settle(turn), turn)
         except ServiceError as error:
             return self._lacking(error)
 
@@ -95,28 +96,28 @@ class Subscriber(Steps):
         Where the service does not let a subscription be changed, a new one takes its place before the old one goes.
         """
         turn = Turn(connection=self.connection, base=self.address)
-        self._begin()
+        await self._begin()
         try:
             found, before = await self.settle(turn)
             if before.endpoint in turn.written:  # made anew just now
-                return self._done((found, before), turn)
+                return await self._done((found, before), turn)
             await self.act(Patch(found.subscription.id), turn)
             found, row = await self.settle(turn)
             if row.endpoint == before.endpoint:
                 turn.unwanted.add(found.subscription.id)
                 found, row = await self.settle(turn)
-            if self.journal.settings.get(TOLD_AT, connection=self.connection) == before.endpoint:
+            if await self._noted(TOLD_AT) == before.endpoint:
                 # The old address was good until the new one was: there is no gap.
-                self.journal.settings.set(TOLD_AT, row.endpoint, connection=self.connection)
-            return self._done((found, row), turn)
+                await self._note(TOLD_AT, row.endpoint)
+            return await self._done((found, row), turn)
         except ServiceError as error:
             return self._lacking(error)
 
     async def remove(self) -> Ensured:
         """Delete what is ours at the service, then accept nothing more. Safe to repeat; needs no address."""
-        if self.journal.settings.get(REMOVED, connection=self.connection) is None:
+        if not await self._noted(REMOVED):
             now = self.clock.now().isoformat(timespec="seconds")
-            self.journal.settings.set(REMOVED, now, connection=self.connection)
+            await self._note(REMOVED, now)
         turn = Turn(connection=self.connection, base=self.address)
         try:
             await self._delete_all(turn)
@@ -124,9 +125,9 @@ class Subscriber(Steps):
             return self._lacking(error)
         if turn.stuck:
             return self._ended("unavailable", _stuck(turn), turn)
-        self.journal.endpoints.retire([row.endpoint for row in self.journal.endpoints.rows(self.connection)])
+        await self._retire([row.endpoint for row in await self._rows()])
         # Whoever wants one again has lost none.
-        self.journal.settings.set(TOLD_AT, None, connection=self.connection)
+        await self._note(TOLD_AT, None)
         count = turn.changed["deleted"]
         text = f"{count} deleted at the service" if count else "nothing was there"
         return self._ended("off", f"{text}; `octo-sync subscriptions ensure` makes one again", turn)
@@ -135,7 +136,7 @@ class Subscriber(Steps):
         """Every subscription that the token sees: ours, other connections', somebody else's. Changes nothing there."""
         turn = Turn(connection=self.connection, base=self.address)
         listed = await self.listed(turn)
-        rows = self.journal.endpoints.rows(retired=True)
+        rows = await self._all_rows()
         mine = {f.subscription.id: f for f in planning.ours(rows, listed, self.connection, self.address)}
         plan = planning.plan(rows, listed, turn)
         others = {
@@ -162,17 +163,17 @@ class Subscriber(Steps):
             )
         return shown
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
         """A person's wish ends a former removal; and what was never used for so long is accepted no more."""
         if not self.automatic:
-            self.journal.settings.set(REMOVED, None, connection=self.connection)
-        rows = self.journal.endpoints.rows(self.connection)
-        self.journal.endpoints.retire(planning.abandoned(rows, self.clock.now()))
+            await self._note(REMOVED, None)
+        rows = await self._rows()
+        await self._retire(planning.abandoned(rows, self.clock.now()))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
             listed = await self.listed(turn)
-            found = planning.ours(self.journal.endpoints.rows(retired=True), listed, self.connection, self.address)
+            found = planning.ours(await self._all_rows(), listed, self.connection, self.address)
             left = [each.subscription.id for each in found if each.subscription.id not in turn.stuck]
             if not left:
                 return
@@ -182,10 +183,10 @@ class Subscriber(Steps):
 
     # -- saying -------------------------------------------------------------------------------------------------
 
-    def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
+    async def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
-        rows = self.journal.endpoints.rows(self.connection)
-        self.journal.endpoints.retire(planning.outdated(rows, row, self.clock.now()))
+        rows = await self._rows()
+        await self._retire(planning.outdated(rows, row, self.clock.now()))
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
         if turn.changed["deleted"]:
@@ -228,10 +229,9 @@ async def check(ports: Ports, connection: str, *, tokens: Tokens) -> Ensured:
     """
     journal, client, address = ports.journal, ports.clients[connection], ports.pipeline.webhooks.url
     subscriber = Subscriber(journal, client, address, clock=ports.clock, tokens=tokens, automatic=True)
-    if journal.settings.get(REMOVED, connection=connection) is not None:
-        return (
-            await subscriber.remove() if journal.endpoints.rows(connection) else _off(connection, "removed on request")
-        )
+    if await asyncio.to_thread(journal.settings.get, REMOVED, connection=connection) is not None:
+        accepts = await asyncio.to_thread(journal.endpoints.rows, connection)
+        return await subscriber.remove() if accepts else _off(connection, "removed on request")
     if not address:
         return _off(connection, "webhooks.url is not set")
     return await subscriber.ensure()
