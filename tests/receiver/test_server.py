@@ -66,6 +66,28 @@ async def test_a_body_that_drips_is_cut_off_in_time_and_nothing_of_it_is_stored(
     assert running.journal.inbox.deliveries() == []
 
 
+@pytest.mark.parametrize("behind", [b"", post(booking_body("2"))[:-1], post(booking_body("2"))[:9]], ids=len)
+async def test_who_has_sent_everything_is_to_come_back_when_the_journal_is_slow(receiver, behind):
+    running = await receiver(PATIENT)
+    in_hand, gate = threading.Event(), threading.Event()
+    real = running.journal.inbox.accept
+    running.journal.inbox.accept = lambda items: in_hand.set() or (gate.wait(60) and real(items))
+    client = await running.client()
+    try:
+        await client.say(post(booking_body()) + behind)
+        await until(in_hand.is_set)
+        (connection,) = running.server.server_state.connections
+        connection.look(connection._began + 599)
+        assert not connection._ended
+        connection.look(connection._began + 601)
+        answer = await client.answer()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+        assert await client.ended()
+    finally:
+        gate.set()
+    assert running.counted("octo_sync_connections_refused_total", reason="unanswered") == 1
+
+
 async def test_the_time_of_a_request_begins_with_it_and_not_with_its_connection(receiver):
     """Its moments are made up: the server's own look is given them."""
     running = await receiver(PATIENT)

@@ -66,7 +66,7 @@ _OWN = (
     _metric(
         "connections_refused",
         ("reason",),
-        "Connections ended before a request was complete: slow, head_too_large, too_many.",
+        "Connections ended before a request was complete or answered: slow, unanswered, head_too_large, too_many.",
         "counter",
     ),
     _metric("acknowledge_seconds", (), "From the head of a delivery to its acknowledgement.", "histogram"),

@@ -30,7 +30,8 @@ _CHOOSING = {"webhooks.bind": "--bind HOST:PORT", "dashboard.bind": "--dashboard
 
 _SLOW = b"408 Request Timeout", "slow"
 _HEAD_TOO_LARGE = b"431 Request Header Fields Too Large", "head_too_large"
-_TOO_MANY = b"503 Service Unavailable\r\nretry-after: 5", "too_many"
+_RETRY = b"503 Service Unavailable\r\nretry-after: 5"
+_TOO_MANY, _UNANSWERED = (_RETRY, "too_many"), (_RETRY, "unanswered")
 
 
 class _Config(uvicorn.Config):
@@ -49,6 +50,8 @@ class _Protocol(HttpToolsProtocol):
     _ended = False
     _in_head = True
     _head_bytes = 0
+    _unanswered = 0
+    """Requests that have come as a whole; only of the one behind them may a part be missing."""
     _began: float | None = None
     """When the request began that is not answered yet; None while there is none."""
 
@@ -86,6 +89,11 @@ class _Protocol(HttpToolsProtocol):
         self._in_head, self._head_bytes = False, 0
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """A request is whole; some are answered before."""
+        super().on_message_complete()
+        self._unanswered += not self.cycle.response_complete
+
     def send_400_response(self, msg: str) -> None:
         """What cannot be parsed is refused once."""
         if not self._ended:
@@ -95,6 +103,7 @@ class _Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Answered; the next request has its own time, a pipelined one from now on."""
         self._began = self.loop.time() if self.pipeline else None
+        self._unanswered = max(0, self._unanswered - 1)
         super().on_response_complete()
 
     def look(self, now: float) -> None:
@@ -102,9 +111,10 @@ class _Protocol(HttpToolsProtocol):
         limits = self.config.limits
         if self._began is None or self._ended:
             return
-        allowed = limits.header_timeout if self._in_head else limits.request_timeout
+        allowed = limits.header_timeout if self._in_head and not self._unanswered else limits.request_timeout
         if now - self._began > allowed:
-            self.end(*_SLOW)
+            # Whoever has sent everything is not the slow one, and is to send it again.
+            self.end(*(_UNANSWERED if self._unanswered else _SLOW))
 
     def end(self, status: bytes, reason: str) -> None:
         """Say why, unless an answer has begun, and close."""
