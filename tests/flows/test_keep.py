@@ -266,14 +266,20 @@ async def test_a_mistake_of_ours_that_ends_it_is_a_failed_run(project, monkeypat
 
 
 @pytest.mark.deep(2)
-async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_names(project, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "meanwhile"),
+    [(JournalError, "answered 503 meanwhile, and senders send them again"), (WarehouseError, "kept meanwhile")],
+)
+async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_names(
+    project, monkeypatch, error, meanwhile
+):
     monkeypatch.setattr(os, "umask", lambda _: 0o022)
     runs, said, keeping, tried = Keeper.run, [], asyncio.get_running_loop().create_future(), []
 
     async def run(self):
         tried.append(self.ports.run_id)
         if len(tried) == 1:
-            raise JournalError("The disk is full.")
+            raise error("The disk is full.")
         await runs(self)
 
     monkeypatch.setattr(Keeper, "run", run)
@@ -290,7 +296,8 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
     with open_journal(project.pipeline, project.clock) as journal:
         ended = {run.run_id: (run.status, run.error) for run in journal.runs.last(10) if run.command == "serve"}
     assert ended == {tried[0]: ("failed", "The disk is full."), tried[1]: ("ok", None)}
-    assert f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are kept meanwhile." in said
+    again = f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are {meanwhile}."
+    assert again in said
 
 
 async def test_the_journal_is_asked_in_threads_so_that_deliveries_never_wait_for_a_slow_one(project, monkeypatch):

@@ -141,7 +141,11 @@ async def _work(program: Program, journal: Journal, notifier: Notifier) -> None:
             else:
                 if said != str(error):
                     run = f" (run {error.run_id})" if error.run_id else ""
-                    events.say(f"{error}{run} Trying again until it works; deliveries are kept meanwhile.")
+                    is_journal = isinstance(error, JournalError)
+                    meanwhile = (
+                        "answered 503 meanwhile, and senders send them again" if is_journal else "kept meanwhile"
+                    )
+                    events.say(f"{error}{run} Trying again until it works; deliveries are {meanwhile}.")
                 said, pause = str(error), min(pause * 2, _AGAIN_CAP)
         await asyncio.sleep(pause)
 
