@@ -71,8 +71,9 @@ def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
 def test_vanished_file_is_an_error_and_not_an_empty_journal(journal: Journal, path) -> None:
     journal._disconnect()
     path.unlink()
-    with pytest.raises(JournalError, match="cannot be opened"):
+    with pytest.raises(JournalError, match="was removed or replaced"):
         journal.subjects.dirty_count()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

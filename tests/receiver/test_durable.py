@@ -175,3 +175,22 @@ async def test_a_journal_that_somebody_has_locked_is_503_before_the_sender_is_cu
         client = await connect()
         assert (await client.ask(post(booking_body("after")))).status == 200
     assert stored(tmp_path)[0] == [booking_body("after")]
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+async def test_nothing_is_acknowledged_into_a_journal_that_was_removed_or_replaced(receiver, tmp_path, how):
+    running = await receiver()
+    path, aside = tmp_path / "journal.sqlite", tmp_path / "aside.sqlite"
+    assert (await running.ask(post(booking_body("before")))).status == 200
+    with contextlib.closing(sqlite3.connect(path)) as own, contextlib.closing(sqlite3.connect(aside)) as backup:
+        own.backup(backup)
+    former = path.rename(tmp_path / "former.sqlite")
+    if how == "replaced":
+        aside.rename(path)
+    for number in range(3):
+        assert (await running.ask(post(booking_body(f"lost {number}")))).status == 503
+    ready = await running.get("/readyz")
+    assert ready.status == 503
+    assert b"was removed or replaced while it was in use" in ready.body
+    former.rename(path)
+    assert (await running.ask(post(booking_body("after")))).status == 200

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from octo_sync.disk import fsync
+from octo_sync.errors import JournalError
 from octo_sync.journal.damage import APPLICATION_ID, find_damage, move_aside, wal_of
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
@@ -34,6 +35,8 @@ class SQLiteFile(Database):
     def __init__(self, path: Path) -> None:
         self.place = path
         self.name = str(path)
+        self._opened: tuple[int, int] | None = None
+        """Device and inode of the file that was opened."""
         self._folding = threading.Lock()
         self._folder: sqlite3.Connection | None = None
         self._pages_before_checkpoint = _SQLITES_OWN
@@ -62,6 +65,8 @@ class SQLiteFile(Database):
 
     def connect(self) -> sqlite3.Connection:
         """Open it; what a transaction says is committed is on the disk."""
+        if self._opened:
+            self._check_place()
         # mode=rw: a file that has vanished is an error, not an empty journal.
         uri = f"{self.place.resolve().as_uri()}?mode=rw"
         connection = sqlite3.connect(
@@ -77,10 +82,26 @@ class SQLiteFile(Database):
                 "cache_size=-16000",  # 16 MB: the indexes of 100,000 subjects
             ):
                 connection.execute(f"PRAGMA {pragma}")
+            self._opened = self._opened or self._place_now()
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _place_now(self) -> tuple[int, int] | None:
+        try:
+            found = self.place.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_place(self) -> None:
+        """A file that another has taken the place of has numbers, and owes things, that this process does not know of."""
+        if self._place_now() != self._opened:
+            raise JournalError(
+                f"The journal {self.name} was removed or replaced while it was in use, so that nothing is kept any more. "
+                "Start octo-sync again, or put the former file back."
+            )
 
     def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
         """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
@@ -100,8 +121,9 @@ class SQLiteFile(Database):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def commit(self, connection: Connection) -> None:
-        """Make it durable."""
+        """Make it durable, in the file that whoever opens the journal next will find."""
         connection.exec_driver_sql("COMMIT")
+        self._check_place()
 
     # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────
 
