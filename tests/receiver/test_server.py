@@ -228,6 +228,11 @@ async def test_an_address_that_cannot_be_had_is_said_in_a_sentence(receiver):
     with pytest.raises(ConfigError, match=f"webhooks.bind: cannot listen on {taken}: .*End what listens there"):
         async with serving(running.server.config.app, WebhookSettings(bind=taken)):
             pass
+    with pytest.raises(
+        ConfigError, match=r"cannot listen on 192\.0\.2\.1:1: .*\. Choose another address that this machine"
+    ):
+        async with serving(running.server.config.app, WebhookSettings(bind="192.0.2.1:1")):
+            pass
     with pytest.raises(ConfigError, match=r"nowhere\.invalid is no address of this machine"):
         async with serving(running.server.config.app, WebhookSettings(bind="nowhere.invalid:1")):
             pass

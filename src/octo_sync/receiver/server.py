@@ -7,6 +7,7 @@ head has `header_timeout` and `header_limit`, a whole request `request_timeout`,
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -240,8 +241,11 @@ def _bound(host: str, port: int, key: str) -> socket.socket:
         sock.bind(address)
     except OSError as error:
         sock.close()
+        is_taken = error.errno == errno.EADDRINUSE
+        advice = "End what listens there (it may be another `octo-sync serve`), or choose" if is_taken else "Choose"
+        own = "" if is_taken else " that this machine has and this user may listen on"
         raise ConfigError(
-            f"{key}: cannot listen on {host}:{port}: {error.strerror or error}. End what listens there (it may be "
-            f"another `octo-sync serve`), or choose another address: {_CHOOSING.get(key, key)}."
+            f"{key}: cannot listen on {host}:{port}: {error.strerror or error}. {advice} another address{own}: "
+            f"{_CHOOSING.get(key, key)}."
         ) from None
     return sock
