@@ -29,6 +29,7 @@ from octo_sync.flows.status.report import Status, status
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.sharing import Sharing
+from octo_sync.flows.sync.work import to_its_end
 from octo_sync.flows.webhooks import canary
 from octo_sync.journal import Delivery, Journal, Lease, Share, join, locked
 from octo_sync.model import Clock, Connection, Window
@@ -242,7 +243,7 @@ async def open_clients(
 
 @contextlib.asynccontextmanager
 async def _entered_in_thread(opening: contextlib.AbstractContextManager[T]) -> AsyncIterator[T]:
-    """Enter in another thread, because opening a warehouse may take a while and the receiver must not wait; leave in this."""
+    """Enter and leave in another thread: either may take a while, and the receiver must not wait."""
     entering = asyncio.ensure_future(asyncio.to_thread(opening.__enter__))
     try:
         opened = await asyncio.shield(entering)
@@ -252,9 +253,13 @@ async def _entered_in_thread(opening: contextlib.AbstractContextManager[T]) -> A
         if entering.exception() is None:
             opening.__exit__(None, None, None)
         raise
-    with contextlib.ExitStack() as stack:
-        stack.push(opening)
+    try:
         yield opened
+    except BaseException as error:
+        await to_its_end(asyncio.to_thread(opening.__exit__, type(error), error, error.__traceback__))
+        raise
+    else:
+        await to_its_end(asyncio.to_thread(opening.__exit__, None, None, None))
 
 
 @contextlib.asynccontextmanager

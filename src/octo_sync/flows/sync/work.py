@@ -142,7 +142,7 @@ class Worker:
                     self._paces.note(self.kinds, at_once=True)
                     return self._throttle.first(asyncio.get_running_loop().time())
         finally:
-            await _to_its_end(self._abandon())
+            await to_its_end(self._abandon())
 
     async def _do_meanwhile(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -424,10 +424,10 @@ class Worker:
                 log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)
         self.lander.forget()
         # Also what was fetched and never landed: who works next in this process would leave alone what somebody holds.
-        self.ports.journal.subjects.release_run(self.ports.run_id)
+        await asyncio.to_thread(self.ports.journal.subjects.release_run, self.ports.run_id)
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+async def to_its_end(work: Coroutine[Any, Any, object]) -> None:
     """Await it, also where we are cancelled meanwhile; then that is raised."""
     task, cancelled = asyncio.create_task(work), None
     while not task.done():
