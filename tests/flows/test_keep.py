@@ -9,6 +9,7 @@ import threading
 import traceback
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Wire, api_path, booking, keeping, reply, settled
@@ -28,9 +29,8 @@ from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.scheduled import Pulls
 from octo_sync.flows.sync.sharing import Sharing
 from octo_sync.flows.sync.work import Worker
-from octo_sync.journal import Timer
+from octo_sync.journal import Timer, store
 from octo_sync.journal.lease import Leases
-from octo_sync.journal.store import Store
 from octo_sync.model import Source, Subject, SubjectKind
 
 
@@ -302,16 +302,25 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
 
 async def test_the_journal_is_asked_in_threads_so_that_deliveries_never_wait_for_a_slow_one(project, monkeypatch):
     monkeypatch.setattr(os, "umask", lambda _: 0o022)
-    loops, reading, asked = threading.current_thread(), Store.reading, set()
+    loops, asked = threading.current_thread(), set()
 
-    def noted(store):
-        if threading.current_thread() is loops:
-            frames = [(Path(frame.filename), frame.name) for frame in traceback.extract_stack()]
-            own = [(path, name) for path, name in frames if "octo_sync" in path.parts and path.parent.name != "journal"]
-            asked.add(f"{own[-1][0].stem}.{own[-1][1]}")
-        return reading(store)
+    class Lock:
+        """The journal's, which a thread has for as long as it waits for another process."""
 
-    monkeypatch.setattr(Store, "reading", noted)
+        def __init__(self):
+            self._lock = threading.RLock()
+
+        def __enter__(self):
+            if threading.current_thread() is loops:
+                frames = [(Path(frame.filename), frame.name) for frame in traceback.extract_stack()]
+                own = [(f, name) for f, name in frames if "octo_sync" in f.parts and f.parent.name != "journal"]
+                asked.add(f"{own[-1][0].stem}.{own[-1][1]}")
+            return self._lock.__enter__()
+
+        def __exit__(self, *about):
+            return self._lock.__exit__(*about)
+
+    monkeypatch.setattr(store, "threading", SimpleNamespace(RLock=Lock))
     keeping, said = asyncio.get_running_loop().create_future(), []
     events = Events(say=said.append, keeping=keeping.set_result)
     webhooks = dataclasses.replace(project.pipeline.webhooks, url="http://127.0.0.1:1")
@@ -324,9 +333,10 @@ async def test_the_journal_is_asked_in_threads_so_that_deliveries_never_wait_for
         await (await keeping).idle.wait()
     served.cancel()
     await asyncio.wait([served])
-    # What may not be half done or must be known at once by whoever fetches; the journal is opened before anybody listens.
+    # Before anybody listens and after; and what may not be half done, or whoever fetches must know at once.
     assert asked <= {
-        "project.open_journal", "work._claim", "work._nothing_left", "paces._noted", "paces._remember",
+        "project.open_journal", "serve.serve",
+        "work._claim", "work._unclaim", "work._nothing_left", "paces._noted", "paces._remember",
         "ports.next", "ports.booking_dates_mean", "fetch._meaning",
     }  # fmt: skip
     assert any("subscription" in sentence for sentence in said)
