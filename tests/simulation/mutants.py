@@ -540,6 +540,7 @@ def request_numbers_of_before_a_take_over():
 
 
 NOTICED = {
+    "absence beyond the days asked for": 56,
     "acknowledge before commit": 8,
     "the mark of now is cleared": 26,
     "a failure counted as landed": 13,

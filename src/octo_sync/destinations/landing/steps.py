@@ -240,8 +240,7 @@ class LandingWork:
         for table in dict.fromkeys(table for _, table in gone):
             select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")
-            speaks = speaks_for("t", "c") if table.noun == "bookings" else "true"
-            parts = {"noun": table.noun, "table": table.full_name, "id": column, "speaks_for": speaks}
+            parts = {"noun": table.noun, "table": table.full_name, "id": column, "speaks_for": _speaks_for(table)}
             missed = run(self.db, sql("refused", gone=select, **parts), [*values, table.own_subject])
             if not missed:
                 continue
@@ -296,3 +295,8 @@ class LandingWork:
             if not run(self.db, sql("drift_again"), [*key, count]):
                 first = "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)"
                 self.db.execute(first, [*key, count])
+
+
+def _speaks_for(table: Table) -> str:
+    """Whether the list that coverage `c` is of had to show the row `t`: by its date, or whatever it is."""
+    return speaks_for("t", "c") if table.noun == "bookings" else "true"

@@ -220,8 +220,11 @@ class Status:
         pulled = next((n for n, run in enumerate(self.runs) if run.status == "ok" and run.command in _PULLS), None)
         # Of several workers there is none that keeps, for a moment.
         going_on = bool(self.running or self.workers)
-        failed = {run.run_id for run in self.runs[:pulled] if run.status not in ("ok", "running")}
-        return [r for r in self.runs if r.run_id in failed or (r.status == "running" and not going_on)]
+        return [
+            run
+            for n, run in enumerate(self.runs)
+            if (not going_on if run.status == "running" else run.status != "ok" and (pulled is None or n < pulled))
+        ]
 
 
 def status(
