@@ -219,7 +219,12 @@ def test_an_option_that_was_refused_is_read_as_soon_as_the_service_answers(tmp_p
     async def life(service):
         days = _Days(service, 31)
         days.is_ill = True
-        project = service.project(tmp_path, availability=(0, 70), sync={"attempts": 2, "backoff": "2s", "backoff_cap": "2s"}, limits={"attempts": 1})
+        project = service.project(
+            tmp_path,
+            availability=(0, 70),
+            sync={"attempts": 2, "backoff": "2s", "backoff_cap": "2s"},
+            limits={"attempts": 1},
+        )
         december = Subject("main", SubjectKind.AVAILABILITY, ("42", "DEFAULT", "2026-12"))
         async with project.opened(transport=service.way) as opened:
             worker, journal = Worker(opened.ports), opened.journal
