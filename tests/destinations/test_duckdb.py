@@ -655,3 +655,24 @@ def test_the_file_does_not_grow_when_the_same_is_landed_again_and_again(open_war
         sizes.append((tmp_path / "octo" / "octo.duckdb").stat().st_size)
     assert sizes[-1] <= sizes[4] * 1.5, sizes
     warehouse.close()
+
+
+def test_a_question_under_way_ends_when_the_warehouse_is_closed_and_then_nobody_has_its_file(open_warehouse):
+    warehouse = open_warehouse()
+    ended = []
+
+    def ask():
+        try:
+            warehouse.query("select sum(a.range * b.range) from range(1000000) a, range(1000000) b")
+        except WarehouseError as error:
+            ended.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while not warehouse._reader_lock.locked():
+        pass
+    warehouse.close()
+    with duckdb.connect(":memory:") as db:
+        db.execute(f"attach '{warehouse.path}' as it (read_only)")
+    asking.join(10)
+    assert len(ended) == 1

@@ -35,7 +35,7 @@ T = TypeVar("T")
 _MEMORY = "192MB"
 """DuckDB's limit, beyond which it spills to disk. The checks of a copy may have as much again."""
 _PATIENCE = 0.05
-"""Seconds until checks are told, again, that the warehouse is to be closed."""
+"""Seconds until checks and questions are told, again, that the warehouse is to be closed."""
 _SHED_WITHIN = 3600.0
 """Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
@@ -99,14 +99,20 @@ class DuckDBWarehouse(Destination):
         self._mend()
 
     def close(self) -> None:
-        """Let go of both files; everything committed is in them. What is being checked is not published."""
+        """Let go of both files; everything committed is in them. What is being checked is not published, what is asked ends."""
         while not self._drafting.acquire(timeout=_PATIENCE):
             # Again and again, because one that comes just before a statement begins is lost.
             if (draft := self._draft) is not None:
                 draft.interrupt()
         try:
-            with self._lock, contextlib.suppress(duckdb.Error):
-                self._db.close()
+            with self._lock:
+                while not self._reader_lock.acquire(timeout=_PATIENCE):
+                    self._reader.interrupt()
+                try:
+                    with contextlib.suppress(duckdb.Error):
+                        self._db.close()
+                finally:
+                    self._reader_lock.release()
         finally:
             self._drafting.release()
 
