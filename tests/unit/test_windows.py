@@ -163,3 +163,25 @@ async def test_until_the_last_day_was_seen_a_window_that_ends_early_costs_one_mo
     asked = []
     await departures({dt.date(2026, month, day) for month in range(1, 13) for day in range(2, 29)}, 365, asked)
     assert len(asked) == 12 + 11, "February ends on its 28th"
+
+
+@pytest.mark.parametrize(("known", "is_halved"), [(20, True), (19, False), (None, True)])
+async def test_a_list_that_landed_before_is_not_read_to_count_it_and_halved_where_its_number_is_round(known, is_halved):
+    on_days, read = days([(1, 5, 12), (1, 20, 12)]), []
+
+    def shown(answer):
+        read.append(answer)
+        return answer.json()
+
+    windows = Windows(service(on_days, 20, []))
+    pieces = await windows.ask(
+        Subject("main", SubjectKind.BOOKINGS, ("2026-01",)),
+        MONTHS[0],
+        lambda w: [w],
+        lambda w: bookings(start=w.start, end=w.end),
+        shown=shown,
+        dated=lambda _: {},
+        known=lambda _: known,
+    )
+    assert sum(len(answer.json()) for _, answer in pieces.calls) == (24 if is_halved else 20)
+    assert bool(read) is is_halved

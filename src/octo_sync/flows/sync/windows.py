@@ -77,6 +77,7 @@ class Windows:
         *,
         shown: Callable[[Answer], Collection[str]],
         dated: Callable[[Answer], Mapping[str, date]],
+        known: Callable[[Pieces], int | None] = lambda _: None,
     ) -> Pieces:
         """Ask for a window, in smaller ones where the service wants that.
 
@@ -87,6 +88,7 @@ class Windows:
             call: The request for these days.
             shown: The ids of an answer's records; none where nobody is known to cut lists.
             dated: Their ids and days; none where nobody is known to shorten windows.
+            known: How many records an answer has, where that is known without reading it.
         """
         pieces, learned = Pieces(), (subject.connection, subject.kind)
         option = (subject.connection, subject.product_id, subject.option_id)
@@ -121,7 +123,8 @@ class Windows:
                 queue[:0] = smaller
                 continue
             again = partial(self.ask, subject, ways=ways, call=call, shown=shown)
-            found = await self._uncut(learned, part, answer, shown, partial(again, dated=dated))
+            number = known(Pieces([(part, answer)]))
+            found = await self._uncut(learned, part, answer, shown, partial(again, dated=dated), number)
             found = await self._unshortened(learned, part, answer, dated, again) or found
             pieces.calls += found.calls
             pieces.capped |= found.capped or continues
@@ -135,10 +138,12 @@ class Windows:
         answer: Answer,
         shown: Callable[[Answer], Collection[str]],
         again: Callable[[Window], Awaitable[Pieces]],
+        number: int | None,
     ) -> Pieces:
         """The answer, or where its halves show more, these: then it was cut."""
-        whole, own = shown(answer), Pieces([(part, answer)])
-        number, cut = len(whole), self._cut[learned]
+        own, cut = Pieces([(part, answer)]), self._cut[learned]
+        if number is None:
+            number = len(shown(answer))
         most = self._most_shown[learned] = max(number, self._most_shown.get(learned, 0))
         if number < most or not quirks.may_be_cut(number):
             return own
@@ -148,7 +153,7 @@ class Windows:
             return own
         calls = [piece for half in halves for piece in half.calls]
         is_doubtful = not halves or any(number in half.doubtful for half in halves)
-        if not {key for _, half in calls for key in shown(half)} <= {*whole}:
+        if not {key for _, half in calls for key in shown(half)} <= {*shown(answer)}:
             cut.add(number)
             own = Pieces(calls, capped=any(half.capped for half in halves))
         if is_doubtful:
