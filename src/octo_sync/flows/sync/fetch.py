@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -84,6 +84,7 @@ class Fetcher:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._windows = Windows(self._send, ports.most_days)
+        self._ways = cache(self._ways_of)
         self.forget_refused = self._windows.forget_refused
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -106,7 +107,7 @@ class Fetcher:
         # A budget that others use up is no failure of this subject.
         return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next, patient=True)
 
-    def _ways(self, connection: str, noun: str) -> str:
+    def _ways_of(self, connection: str, noun: str) -> str:
         """All that decides what an answer's bytes become: where it changes, equal bytes are landed again."""
         settings = self._ports.connection(connection)
         asked = sorted(c for c in settings.capabilities if c in _RELEVANT[noun])
