@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -408,6 +409,31 @@ def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehous
     published(warehouse, target)
     warehouse.close()
     assert [file.name for file in (folder / ".octo.spool" / "checks").iterdir()] == []
+
+
+def test_two_checks_run_at_once_and_closing_ends_both(open_warehouse, tmp_path):
+    warehouse, ended = open_warehouse(), []
+    warehouse.claim_writer(1, "test")
+    own = tmp_path / "warehouse" / "checks"
+    own.mkdir(parents=True)
+    for name in ("a", "b"):
+        (own / f"{name}.sql").write_text(
+            "select 1 from range(100000000) a, range(100000000) b where a.range * b.range = -1"
+        )
+
+    def publishing():
+        with pytest.raises(WarehouseError, match=r"Interrupted|is being closed"):
+            publish(warehouse, tmp_path, tmp_path / "octo" / "octo.read.duckdb")
+        ended.append(True)
+
+    beside = threading.Thread(target=publishing, daemon=True)
+    beside.start()
+    ends = time.monotonic() + 60
+    while warehouse._draft is None or len(warehouse._draft._questions) < 2:
+        assert time.monotonic() < ends, "one after the other"
+    warehouse.close()
+    beside.join(60)
+    assert ended
 
 
 def test_a_publish_of_equal_rows_makes_no_views_and_runs_none_of_the_shipped_checks_again(

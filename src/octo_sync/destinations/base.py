@@ -213,6 +213,9 @@ class Scripted(Protocol):
 class Draft(Scripted, Protocol):
     """What is to be published: marts in the making, and what they say before anybody else sees them."""
 
+    at_once: int = 1
+    """Threads that may ask it at the same time."""
+
     def kept_marts(self, marts: Mapping[str, str], definition: str) -> Collection[str]:
         """Which of these marts, name → `table` or `view`, are there as they are defined now: of tables, only the rows are old.
 

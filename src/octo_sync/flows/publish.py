@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -286,11 +288,11 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
     ordered = keep_marts(warehouse, directory)
-    with warehouse.drafting(target, contacts=contacts) as draft:
-        marts = _fill(draft, ordered)
-        checks = sql_files(directory, "checks")
-        passed = _passed(draft, directory, ordered, checks)
-        found = [_run(draft, check) for check in checks if check not in passed]
+    checks = sql_files(directory, "checks")
+    with warehouse.drafting(target, contacts=contacts) as draft, ThreadPoolExecutor(draft.at_once) as pool:
+        filling, comparing = pool.submit(_fill, draft, ordered), pool.submit(_passed, draft, directory, ordered, checks)
+        marts, passed = filling.result(), comparing.result()
+        found = list(pool.map(partial(_run, draft), (check for check in checks if check not in passed)))
         failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:
             draft.withdraw()

@@ -145,21 +145,14 @@ class Reader(Generic[T]):
         self.bad: list[BadRecord] = []
         self._shape = shape
         self._body = b"[" + body + b"]" if single else body
-        self._has_nul = _NUL.search(body) is not None
 
     def raws(self) -> list[msgspec.Raw]:
         """The records, each as it was sent."""
-        what = f"The answer with {self._shape.__name__} records"
-        try:
-            return _as_raws.decode(self._body)
-        except RecursionError:
-            raise AnswerInvalid(f"{what} is nested too deeply to be data.") from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise AnswerInvalid(f"{what} is not a JSON array: {_reason(error)}.") from None
+        return raws(self._body, f"The answer with {self._shape.__name__} records")
 
     def all(self) -> list[T]:
         """All records at once, which is quick; raises one of `INVALID` when a single one does not fit."""
-        if self._has_nul:
+        if _NUL.search(self._body):
             raise msgspec.ValidationError("U+0000")
         while True:
             try:
@@ -171,7 +164,7 @@ class Reader(Generic[T]):
 
     def one(self, raw: Raw) -> T:
         """One record; raises a `msgspec.MsgspecError`."""
-        if self._has_nul and _NUL.search(raw):
+        if _NUL.search(raw):
             raise msgspec.ValidationError("Holds the character U+0000, which no database text can")
         try:
             try:
@@ -214,6 +207,20 @@ class Reader(Generic[T]):
             with suppress(*INVALID):
                 self.unknown |= frozenset(_unknown(msgspec.json.decode(raw), _known(self._shape), ""))
         return len(self.unknown) > before
+
+
+def raws(body: bytes, what: str = "It") -> list[msgspec.Raw]:
+    """The records of a list, each as it was sent.
+
+    Raises:
+        AnswerInvalid: `what` is not a JSON array.
+    """
+    try:
+        return _as_raws.decode(body)
+    except RecursionError:
+        raise AnswerInvalid(f"{what} is nested too deeply to be data.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise AnswerInvalid(f"{what} is not a JSON array: {_reason(error)}.") from None
 
 
 def _reason(error: Exception) -> str:

@@ -108,9 +108,12 @@ class DuckDBDraft(Draft):
         spill: A folder for what does not fit into it.
     """
 
+    at_once = 2
+
     def __init__(self, path: Path, fresh: list[tuple[Path, Path]], *, memory: str, spill: Path) -> None:
         self._path, self._fresh, self._is_ended = path, fresh, False
         self._db: duckdb.DuckDBPyConnection | None = None
+        self._questions: set[duckdb.DuckDBPyConnection] = set()
         self._digest = self.checked = ""
         """`checked` is the digest of rows that were published because they passed, where it is news."""
         try:
@@ -135,9 +138,21 @@ class DuckDBDraft(Draft):
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement."""
-        with self._open() as db:
+        with self._asking() as db:
             given = parameters if isinstance(parameters, Mapping) else list(parameters)
             return rows_of(db.execute(sql, given), limit)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of its own, so that two threads may ask: one alone gains nothing from two of DuckDB's."""
+        with self._open() as db, db.cursor() as own:
+            own.execute(f"use {_COPY}")
+            own.execute("set timezone = 'UTC'")
+            self._questions.add(own)
+            try:
+                yield own
+            finally:
+                self._questions.discard(own)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -162,7 +177,7 @@ class DuckDBDraft(Draft):
             f"select '{name}', count(*), sum(hash(hash({', '.join(columns)}))) from {name}"
             for name, columns in sorted(tables.items())
         )
-        with self._open() as db:
+        with self._asking() as db:
             rows = sorted(db.execute(" union all ".join(asked)).fetchall())
             digest = hashlib.sha256(f"{definition} {rows}".encode()).hexdigest()
             is_known = said(db, "checked") == digest
@@ -193,9 +208,10 @@ class DuckDBDraft(Draft):
     def interrupt(self) -> None:
         """End what it is asked, from another thread, because everything is to be closed."""
         self._is_ended = True
-        if (db := self._db) is not None:
+        for db in (self._db, *self._questions):
             with contextlib.suppress(duckdb.Error):  # it may be let go of at this moment
-                db.interrupt()
+                if db is not None:
+                    db.interrupt()
 
     def close(self) -> None:
         """Remove what was not published."""

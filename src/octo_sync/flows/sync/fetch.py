@@ -6,10 +6,11 @@ answer (R6). Longer than most modules, so that each kind's way from request to c
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,12 +23,15 @@ from octo_sync.model import Claim, Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
-from octo_sync.octo.reading import BadRecord
+from octo_sync.octo.reading import BadRecord, Raw, raws
 from octo_sync.tables import form
 
 _FORM = "4"
 """Version of what the check makes of a record. It is part of every answer's hash, and so is the tables' form: after a change of
 either every answer lands again."""
+
+Records = Mapping[int, Sequence[Raw]]
+"""Those of lists that were counted, by the number of the request."""
 
 _RELEVANT = {
     "availability": ("pricing",),
@@ -160,7 +164,7 @@ class Fetcher:
             checks.append(checked)
             reads.append(_Read(None, answer, checked, told))
         payloads = (
-            Payload("product", f"{key}@{read.language}", body, hashlib.blake2b(body, digest_size=16).hexdigest())
+            Payload("product", f"{key}@{read.language}", body, checking.digest_of(body).hex())
             for read, checked in zip(reads, checks, strict=True)
             for key, body in zip(checked.ids, checked.payloads, strict=True)
         )
@@ -180,7 +184,8 @@ class Fetcher:
             window,
             lambda w: with_margins(w, is_first=w.start == horizon.start),
             lambda w: endpoints.availability(product, option, w.start, w.end),
-            shown=lambda _: (),  # a month of departures may well be a hundred
+            count=lambda _: 0,  # a month of departures may well be a hundred
+            shown=lambda _: (),
             dated=lambda answer: _days(answer.body),
         )
         # Once: were it corrected meanwhile, rows and hash must be of the same one.
@@ -197,6 +202,16 @@ class Fetcher:
     async def _bookings(self, claim: Claim, known: Covered | None) -> Fetched:
         subject = claim.subject
         window = None
+        records: dict[int, Sequence[Raw]] = {}
+
+        def count(own: Pieces) -> int:
+            if known and self._is_landed(claim, known, own, "bookings"):
+                return known.row_count
+            ((_, answer),) = own.calls
+            with suppress(AnswerInvalid):  # whoever reads it says so
+                records[answer.request_seq] = raws(answer.body)
+            return len(records.get(answer.request_seq, ()))
+
         if subject.kind is SubjectKind.BOOKING:
             try:
                 answer = await self._send(subject, endpoints.booking(subject.parts[0]))
@@ -212,28 +227,30 @@ class Fetcher:
                 window,
                 lambda w: [w],
                 lambda w: endpoints.bookings(start=w.start, end=w.end),
+                count=count,
                 shown=lambda answer: _uuids(answer.body),
                 dated=lambda _: {},
-                known=lambda own: known.row_count if known and self._is_landed(claim, known, own, "bookings") else None,
             )
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
         if window is None or known is None:
-            return self._read_bookings(claim, pieces, window, {})
+            return self._read_bookings(claim, pieces, window, records, {})
         days = window
 
         def read() -> Fetched:
             landed = self._ports.warehouse.known_bookings(subject.connection, days)
-            return self._read_bookings(claim, pieces, days, landed)
+            return self._read_bookings(claim, pieces, days, records, landed)
 
         later = self._without_rows(claim, pieces.request_seq, noun="bookings", window=window)
         return replace(later, read=read, unread=sum(len(answer.body) for _, answer in pieces.calls))
 
-    def _read_bookings(self, claim: Claim, pieces: Pieces, window: Window | None, rows: KnownBookings) -> Fetched:
+    def _read_bookings(
+        self, claim: Claim, pieces: Pieces, window: Window | None, records: Records, rows: KnownBookings
+    ) -> Fetched:
         """The checked answer; records that are in `rows` are not read again."""
         subject = claim.subject
         screened = self._ports.privacy.number
-        checks = self._check_bookings(subject, pieces, rows)
+        checks = self._check_bookings(subject, pieces, records, rows)
         reads = [_Read(*piece, checked) for piece, checked in zip(pieces.calls, checks, strict=True)]
         seen = [Seen(uuid, r.answer.request_seq) for r, c in zip(reads, checks, strict=True) for uuid, _ in c.seen]
         meaning = self._meaning(subject.connection, [d for checked in checks for d in checked.dates], window)
@@ -245,24 +262,30 @@ class Fetcher:
             fetched = replace(fetched, answered=replace(fetched.answered, respelled=True, answer_hash=""))
         return replace(fetched, screened=screened)
 
-    def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.Checked]:
+    def _check_bookings(
+        self, subject: Subject, pieces: Pieces, records: Records, known: KnownBookings
+    ) -> list[checking.Checked]:
         """Check the answers, without reading the records that are landed already."""
         ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
         salt = int.from_bytes(ways, "little", signed=True)
         screen = self._ports.privacy.screen(subject.connection)
-        check = partial(checking.check_bookings, salt=salt, screen=screen)
+
+        def check(answer: Answer, **more: Any) -> checking.Checked:  # noqa: ANN401 - of `check_bookings`
+            listed = records.get(answer.request_seq, ())
+            return checking.check_bookings(answer.body, raws=listed, salt=salt, screen=screen, **more)
+
         if subject.kind is SubjectKind.BOOKING:
-            own = [check(answer.body, single=True) for _, answer in pieces.calls]
+            own = [check(answer, single=True) for _, answer in pieces.calls]
             for checked in own:
                 _require_own(subject, checked)
             return own
-        checks = [check(answer.body, known=known) for _, answer in pieces.calls]
+        checks = [check(answer, known=known) for _, answer in pieces.calls]
         if any(
             checked.seen and self._ignored(subject.connection, answer, "bookings", checked)
             for (_, answer), checked in zip(pieces.calls, checks, strict=True)
         ):
             # Whether a capability was ignored shows in the records as a whole, so all of them are read.
-            checks = [check(answer.body) for _, answer in pieces.calls]
+            checks = [check(answer) for _, answer in pieces.calls]
         return checks
 
     def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:

@@ -75,9 +75,9 @@ class Windows:
         ways: Callable[[Window], Sequence[Window]],
         call: Callable[[Window], Call[Any]],
         *,
+        count: Callable[[Pieces], int],
         shown: Callable[[Answer], Collection[str]],
         dated: Callable[[Answer], Mapping[str, date]],
-        known: Callable[[Pieces], int | None] = lambda _: None,
     ) -> Pieces:
         """Ask for a window, in smaller ones where the service wants that.
 
@@ -86,9 +86,9 @@ class Windows:
             window: The days.
             ways: The days to ask for, best first.
             call: The request for these days.
-            shown: The ids of an answer's records; none where nobody is known to cut lists.
+            count: How many records an answer has; none where nobody is known to cut lists.
+            shown: Their ids.
             dated: Their ids and days; none where nobody is known to shorten windows.
-            known: How many records an answer has, where that is known without reading it.
         """
         pieces, learned = Pieces(), (subject.connection, subject.kind)
         option = (subject.connection, subject.product_id, subject.option_id)
@@ -122,9 +122,9 @@ class Windows:
             if continues and (smaller := quirks.shrink(part)):
                 queue[:0] = smaller
                 continue
-            again = partial(self.ask, subject, ways=ways, call=call, shown=shown)
-            number = known(Pieces([(part, answer)]))
-            found = await self._uncut(learned, part, answer, shown, partial(again, dated=dated), number)
+            again = partial(self.ask, subject, ways=ways, call=call, count=count, shown=shown)
+            own = Pieces([(part, answer)])
+            found = await self._uncut(learned, own, count(own), shown, partial(again, dated=dated))
             found = await self._unshortened(learned, part, answer, dated, again) or found
             pieces.calls += found.calls
             pieces.capped |= found.capped or continues
@@ -134,19 +134,17 @@ class Windows:
     async def _uncut(
         self,
         learned: tuple[str, SubjectKind],
-        part: Window,
-        answer: Answer,
+        own: Pieces,
+        number: int,
         shown: Callable[[Answer], Collection[str]],
         again: Callable[[Window], Awaitable[Pieces]],
-        number: int | None,
     ) -> Pieces:
-        """The answer, or where its halves show more, these: then it was cut."""
-        own, cut = Pieces([(part, answer)]), self._cut[learned]
-        if number is None:
-            number = len(shown(answer))
+        """The answer with this number of records, or where its halves show more, these: then it was cut."""
+        ((part, answer),), cut = own.calls, self._cut[learned]
         most = self._most_shown[learned] = max(number, self._most_shown.get(learned, 0))
         if number < most or not quirks.may_be_cut(number):
             return own
+        assert part is not None  # noqa: S101 - it was asked for
         try:
             halves = [await again(half) for half in quirks.shrink(part)]
         except (RequestRefused, AnswerTooLarge):  # nobody asked for halves but we
